@@ -1,0 +1,5 @@
+"""`python -m harken` is `harken`."""
+
+from harken.cli import main
+
+main()

@@ -1,0 +1,57 @@
+"""The command line: one file per command; each parses, makes one library call, and prints.
+
+Results go to standard output, progress and complaints to standard error. Modules here import only what parsing needs:
+the library behind a command loads when the command runs, so `harken --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import harken
+from harken.cli import chat, data
+from harken.errors import HarkenError
+
+app = typer.Typer(
+    name="harken",
+    help="Train, compare, judge and serve empathetic listeners.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("chat")(chat.chat)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"harken {harken.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; a mistake the user can repair ends in one sentence and exit code 2."""
+    try:
+        app()
+    except HarkenError as problem:
+        print(f"harken: {problem}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\nharken: stopped; what was finished is kept", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has left, as `head` does
+        sys.exit(0)

@@ -1,0 +1,1 @@
+"""Raw files to Dialogue records: one reader per corpus, one table of them all, one store."""

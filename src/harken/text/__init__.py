@@ -1,0 +1,1 @@
+"""Dialogue records to numbers: encoders, tokenisers, vocabularies."""
