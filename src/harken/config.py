@@ -135,7 +135,9 @@ def _convert(value: Any, hint: Any, name: str, mistakes: list[str]) -> Any:
         if value in arguments:
             return value
         choices = ", ".join(str(choice) for choice in arguments)
-        return _wrong(mistakes, f"{name} = {value!r} must be one of {choices}{did_you_mean(str(value), map(str, arguments))}")
+        return _wrong(
+            mistakes, f"{name} = {value!r} must be one of {choices}{did_you_mean(str(value), map(str, arguments))}"
+        )
     if origin in (tuple, list):
         return _sequence(value, origin, arguments, name, mistakes)
     if origin is dict:
@@ -175,7 +177,9 @@ def _sequence(value: Any, kind: type, arguments: tuple[Any, ...], name: str, mis
         hints = list(arguments)
     else:
         hints = [arguments[0]] * len(value)
-    items = [_convert(item, hint, f"{name}[{i}]", mistakes) for i, (item, hint) in enumerate(zip(value, hints, strict=True))]
+    items = [
+        _convert(item, hint, f"{name}[{i}]", mistakes) for i, (item, hint) in enumerate(zip(value, hints, strict=True))
+    ]
     return _WRONG if any(item is _WRONG for item in items) else kind(items)
 
 
@@ -196,7 +200,14 @@ def _scalar(value: Any, hint: Any, name: str, mistakes: list[str]) -> Any:
     return _wrong(mistakes, f"{name} = {value!r} must be {_spell((hint,))}")
 
 
-_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path", type(None): "null"}
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    Path: "a path",
+    type(None): "null",
+}
 
 
 def _spell(hints: Iterable[Any]) -> str:

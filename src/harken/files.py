@@ -18,8 +18,11 @@ from harken.errors import HarkenError
 @contextmanager
 def atomic(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary neighbour of `path` for writing; on success it takes the place of `path`, on any error it goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as problem:
+        raise HarkenError(f"{path}: cannot be written ({problem.strerror}); choose another place") from problem
     temporary = Path(name)
     try:
         with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as stream:
@@ -29,19 +32,17 @@ def atomic(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as problem:
-        raise _full_disk(problem, path) from problem
+        if problem.errno not in _NO_ROOM:
+            raise
+        raise HarkenError(
+            f"{path}: the disk is full; free some space and run the command again, nothing was changed"
+        ) from problem
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
 
 
-def _full_disk(problem: OSError, path: Path) -> Exception:
-    """A full disk or a read-only folder is the user's to repair; any other system error passes unchanged."""
-    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-        return HarkenError(f"{path}: the disk is full; free some space and run the command again, nothing was changed")
-    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return HarkenError(f"{path}: cannot be written here ({problem.strerror}); choose another folder")
-    return problem
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _umask() -> int:

@@ -92,7 +92,9 @@ def label(name: str) -> Label:
     """The label of that name, whatever its case; an unknown name is an error that suggests the nearest one."""
     found = BY_NAME.get(name.strip().lower())
     if found is None:
-        raise HarkenError(f"unknown label '{name}'{did_you_mean(name.strip().lower(), BY_NAME) or '; see harken.labels'}")
+        raise HarkenError(
+            f"unknown label '{name}'{did_you_mean(name.strip().lower(), BY_NAME) or '; see harken.labels'}"
+        )
     return found
 
 

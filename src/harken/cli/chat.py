@@ -1,0 +1,33 @@
+"""`harken chat`: talk to a listener."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def chat(
+    pool: Annotated[
+        list[str] | None,
+        typer.Option("--pool", help="A stored corpus whose training turns join the built-in listener's; repeatable."),
+    ] = None,
+    country: Annotated[
+        str | None, typer.Option(help="Two-letter country, for the numbers given when someone is in danger.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a reply.")] = False,
+) -> None:
+    """Talk to a listener; reads a pipe too, one turn a line."""
+    import sys
+
+    from harken.cli.progress import counted, waiting
+    from harken.listeners import load_listener
+    from harken.serving.care import Care, Careful
+    from harken.serving.chat import Chat, run
+
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with waiting("Opening the listener"):
+        care = Care(country=country)
+    with counted("Reading the listener's corpus (once)") as started:
+        listener = load_listener(pool=pool or (), started=started)
+    run(Chat(Careful(listener, care)), as_json=as_json)

@@ -1,0 +1,30 @@
+"""Conversation in, Reply out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harken.corpora.starter import starter_dialogues
+from harken.listeners.base import Exemplar, Listener, Reply
+
+__all__ = ["Exemplar", "Listener", "Reply", "load_listener"]
+
+
+def load_listener(
+    *, pool: Sequence[str] = (), started: Callable[[int], Callable[[int], None]] | None = None
+) -> Listener:
+    """The listener that `harken chat` uses: the built-in one, its pool widened by the training turns of stored corpora.
+
+    The first load encodes the pool and keeps the vectors in the data home; `started` hears how many texts that is and
+    gives back a function that hears the progress.
+    """
+    from harken.corpora import store
+    from harken.listeners.builtin import BuiltInListener
+    from harken.listeners.pool import build_pool
+    from harken.text.encoder import SentenceEncoder
+
+    dialogues = starter_dialogues()
+    for name in pool:
+        dialogues += store.load(name, "train")
+    encoder = SentenceEncoder()
+    return BuiltInListener(build_pool(dialogues, encoder, started=started), encoder)
