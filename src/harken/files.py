@@ -1,4 +1,4 @@
-"""Files that are whole or absent: write under a temporary name, then rename."""
+"""Files that are whole or absent: write without a name or under a temporary one, then rename."""
 
 from __future__ import annotations
 
@@ -17,32 +17,56 @@ from harken.errors import HarkenError
 
 @contextmanager
 def atomic(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary neighbour of `path` for writing; on success it takes the place of `path`, on any error it goes."""
+    """Open a file for writing that takes the place of `path` on success and vanishes on any error.
+
+    Where the system can (Linux), the file has no name until it is whole, so that even a killed process leaves nothing
+    behind; elsewhere it is a hidden neighbour of `path`. A device or pipe such as /dev/stdout is written to directly.
+    """
+    encoding = None if "b" in mode else "utf-8"
+    temporary: Path | None = None
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open(mode, encoding=encoding) as stream:
+                yield stream
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as problem:
-        raise HarkenError(f"{path}: cannot be written ({problem.strerror}); choose another place") from problem
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as stream:
+        handle, temporary = _temporary(path)
+        with os.fdopen(handle, mode, encoding=encoding) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+            if temporary is None:
+                temporary = path.with_name(f".{path.name}.{os.getpid()}")
+                temporary.unlink(missing_ok=True)
+                handle = stream.fileno()  # given as a folder, too: only then does Python follow the link of the path
+                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as problem:
-        if problem.errno not in _NO_ROOM:
-            raise
-        raise HarkenError(
-            f"{path}: the disk is full; free some space and run the command again, nothing was changed"
-        ) from problem
+        raise repairable(problem, path) from problem
     finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def _temporary(path: Path) -> tuple[int, Path | None]:
+    """A new file in the folder of `path`: its handle, and its name unless the system could do without one."""
+    if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").exists():
+        with suppress(OSError):  # not every file system has nameless files
+            return os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600), None
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    return handle, Path(name)
+
+
+def repairable(problem: OSError, path: Path) -> Exception:
+    """A full disk or a read-only folder is the user's to repair; any other system error passes unchanged."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return HarkenError(f"{path}: the disk is full; free some space and run the command again, nothing was changed")
+    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return HarkenError(f"{path}: cannot be written here ({problem.strerror}); choose another folder")
+    if problem.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+        return HarkenError(f"{path}: cannot be written ({problem.strerror}); choose another name")
+    return problem
 
 
 def _umask() -> int:
@@ -77,15 +101,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     except IsADirectoryError as problem:
         raise HarkenError(f"{path}: is a folder, not a file") from problem
     with stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as problem:
-                raise HarkenError(
-                    f"{path}:{number}: not UTF-8 (byte 0x{raw[problem.start]:02x} at column {problem.start + 1}); "
-                    "convert the file to UTF-8"
-                ) from problem
-            yield number, text.rstrip("\r\n")
+        yield from decoded_lines(stream, str(path))
+
+
+def decoded_lines(stream: Iterable[bytes], where: str) -> Iterator[tuple[int, str]]:
+    """As `read_lines`, from an open stream of bytes that errors call `where`."""
+    for number, raw in enumerate(stream, start=1):
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as problem:
+            raise HarkenError(
+                f"{where}:{number}: not UTF-8 (byte 0x{raw[problem.start]:02x} at column {problem.start + 1}); "
+                "convert the file to UTF-8"
+            ) from problem
+        yield number, text.rstrip("\r\n")
 
 
 def sha256(path: Path) -> str:

@@ -1,7 +1,7 @@
 """The starter corpus: dialogues written for harken, inside the package, under CC BY 4.0.
 
-One file per emotion, in the format of `own.py`. Of every thirteen dialogues of an emotion the twelfth is for validation and
-the thirteenth for testing; the built-in listener draws on all of them.
+One file per emotion and two beside them, in the format of `own.py`. Of every thirteen dialogues of a file the twelfth is for
+validation and the thirteenth for testing; the built-in listener draws on all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from harken.corpora.own import read_json_lines
 from harken.dialogue import Dialogue, Split
 from harken.labels import EMOTIONS
 
-SMALL_TALK = "smalltalk"
-"""The file beside the 32: greetings, thanks, questions about the listener itself; its dialogues carry no emotion."""
+BESIDES = ("anywhere", "smalltalk")
+"""Two files beside the 32: replies that fit anyone with an emotion, whatever the story (`extra: {"anywhere": true}`), and
+greetings, thanks, questions about the listener itself, whose dialogues carry no emotion."""
 
 
 def folder() -> Path:
@@ -27,8 +28,8 @@ def folder() -> Path:
 
 
 def read_starter(path: Path, skips: Skips) -> Iterator[Dialogue]:
-    """The dialogues of the 32 emotions, then the small talk."""
-    for name in (*EMOTIONS, SMALL_TALK):
+    """The dialogues of the 32 emotions, then those of the two files beside them."""
+    for name in (*EMOTIONS, *BESIDES):
         for number, dialogue in enumerate(read_json_lines(path / f"{name}.jsonl", skips)):
             yield replace(dialogue, split=_split(number), source="starter")
 

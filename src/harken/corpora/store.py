@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import harken
-from harken.dialogue import SPLITS, Dialogue, Split, Turn
+from harken.corpora.base import Skips
+from harken.dialogue import SPLITS, Dialogue, Turn
+from harken.dialogue import split as split_named
 from harken.errors import HarkenError, did_you_mean
 from harken.files import atomic
 from harken.runtime import home
 
 _BATCH = 2_000
-_MANIFEST_KEY = b"harken"
+_MANIFEST_KEY = "harken"
 _TURN = pa.struct([("role", pa.string()), ("text", pa.string()), ("label", pa.string()), ("extra", pa.string())])
 _SCHEMA = pa.schema(
     [
@@ -55,8 +61,57 @@ class Manifest:
     turns: dict[str, int]
     listener_turns: dict[str, int]
     skipped: dict[str, int] = field(default_factory=dict)
+    """Records left out, by reason."""
+    kept: dict[str, int] = field(default_factory=dict)
+    """Records that are odd and kept, by reason."""
     sha256: str
     """Of the dialogues' canonical JSON lines, so independent of Parquet and its version."""
+
+    @property
+    def total(self) -> int:
+        """Dialogues of all splits."""
+        return sum(self.dialogues.values())
+
+
+class Tally:
+    """Counts and hashes dialogues on their way."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._counts = {kind: Counter[str]() for kind in ("dialogues", "turns", "listener_turns")}
+
+    def add(self, dialogue: Dialogue) -> None:
+        """Count one dialogue."""
+        self._hash.update(canonical(dialogue))
+        self._counts["dialogues"][dialogue.split] += 1
+        self._counts["turns"][dialogue.split] += len(dialogue.turns)
+        self._counts["listener_turns"][dialogue.split] += sum(turn.role == "listener" for turn in dialogue.turns)
+
+    @property
+    def dialogues(self) -> int:
+        """How many so far."""
+        return self._counts["dialogues"].total()
+
+    def manifest(self, *, name: str, title: str, citation: str, licence: str, origin: str, skips: Skips) -> Manifest:
+        """The manifest of what was counted."""
+        per_split: dict[str, dict[str, int]] = {
+            kind: {split: n for split in SPLITS if (n := of[split])} for kind, of in self._counts.items()
+        }
+        return Manifest(
+            name=name,
+            title=title,
+            citation=citation,
+            licence=licence,
+            origin=origin,
+            added=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=harken.__version__,
+            dialogues=per_split["dialogues"],
+            turns=per_split["turns"],
+            listener_turns=per_split["listener_turns"],
+            skipped=dict(skips.counts),
+            kept=dict(skips.kept),
+            sha256=self._hash.hexdigest(),
+        )
 
 
 def corpora_folder() -> Path:
@@ -82,47 +137,38 @@ def save(
     citation: str,
     licence: str,
     origin: str,
-    skipped: dict[str, int] | None = None,
+    skips: Skips | None = None,
 ) -> Manifest:
-    """Write `dialogues` as the corpus `name`; `skipped` is read at the end, when the reader has filled it."""
+    """Write `dialogues` as the corpus `name`; `skips` is read at the end, when the reader has filled it."""
     target = path_of(name)
     for leftover in target.parent.glob(f".{target.name}.*"):
-        leftover.unlink(missing_ok=True)  # of an add that was killed
-    digest = hashlib.sha256()
-    counts = {kind: dict.fromkeys(get_args(Split), 0) for kind in ("dialogues", "turns", "listener_turns")}
+        leftover.unlink(missing_ok=True)  # of an add that was killed, where files cannot be nameless
+    tally = Tally()
+    skips = skips or Skips()
     with atomic(target, "wb") as stream, pq.ParquetWriter(stream, _SCHEMA, compression="zstd") as writer:
-        for batch in _batches(dialogues):
+        source = iter(dialogues)
+        while batch := list(islice(source, _BATCH)):
             for dialogue in batch:
-                digest.update(canonical(dialogue))
-                counts["dialogues"][dialogue.split] += 1
-                counts["turns"][dialogue.split] += len(dialogue.turns)
-                counts["listener_turns"][dialogue.split] += sum(turn.role == "listener" for turn in dialogue.turns)
+                tally.add(dialogue)
             writer.write_table(pa.Table.from_pylist([_row(dialogue) for dialogue in batch], schema=_SCHEMA))
-        if not sum(counts["dialogues"].values()):
-            raise HarkenError(f"{origin}: no usable dialogue was found in it; is it the corpus '{name}'?")
-        manifest = Manifest(
-            name=name,
-            title=title,
-            citation=citation,
-            licence=licence,
-            origin=origin,
-            added=datetime.now(UTC).isoformat(timespec="seconds"),
-            version=harken.__version__,
-            skipped=dict(skipped or {}),
-            sha256=digest.hexdigest(),
-            **{kind: {split: n for split, n in per.items() if n} for kind, per in counts.items()},
+        if not tally.dialogues:
+            why = f" ({'; '.join(skips.lines())})" if skips.counts else ""
+            raise HarkenError(f"{origin}: no usable dialogue was found in it{why}; is it the corpus '{name}'?")
+        manifest = tally.manifest(
+            name=name, title=title, citation=citation, licence=licence, origin=origin, skips=skips
         )
-        writer.add_key_value_metadata({_MANIFEST_KEY.decode(): json.dumps(asdict(manifest), ensure_ascii=False)})
+        writer.add_key_value_metadata({_MANIFEST_KEY: json.dumps(asdict(manifest), ensure_ascii=False)})
     return manifest
 
 
 def manifest(name: str) -> Manifest:
     """The manifest of a stored corpus."""
-    metadata = pq.read_metadata(_existing(name)).metadata or {}
-    try:
-        return Manifest(**json.loads(metadata[_MANIFEST_KEY]))
-    except (KeyError, TypeError, ValueError) as problem:
-        raise HarkenError(f"{path_of(name)}: was not written by harken; add the corpus again") from problem
+    with _whole(name) as path:
+        metadata = pq.read_metadata(path).metadata or {}
+        try:
+            return Manifest(**json.loads(metadata[_MANIFEST_KEY.encode()]))
+        except (KeyError, TypeError, ValueError) as problem:
+            raise HarkenError(f"{path}: was not written by harken; add the corpus again") from problem
 
 
 def load(name: str, split: str | None = None) -> list[Dialogue]:
@@ -132,13 +178,11 @@ def load(name: str, split: str | None = None) -> list[Dialogue]:
 
 def iterate(name: str, split: str | None = None) -> Iterator[Dialogue]:
     """The dialogues of a stored corpus one by one, in the order they were read."""
-    if split is not None and split not in SPLITS:
-        raise HarkenError(f"unknown split '{split}'; use train, valid or test")
-    with pq.ParquetFile(_existing(name)) as file:
+    wanted = None if split is None else split_named(split)
+    with _whole(name) as path, pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH):
-            for row in batch.to_pylist():
-                if split is None or row["split"] == split:
-                    yield _dialogue(row)
+            rows = batch if wanted is None else batch.filter(pc.equal(batch["split"], wanted))
+            yield from map(_dialogue, rows.to_pylist())
 
 
 def canonical(dialogue: Dialogue) -> bytes:
@@ -146,7 +190,9 @@ def canonical(dialogue: Dialogue) -> bytes:
     return (json.dumps(dialogue.to_json(), ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()
 
 
-def _existing(name: str) -> Path:
+@contextmanager
+def _whole(name: str) -> Iterator[Path]:
+    """The file of a stored corpus; one that is absent or damaged is an error."""
     path = path_of(name)
     if not path.exists():
         known = stored()
@@ -155,18 +201,10 @@ def _existing(name: str) -> Path:
             f"the corpus '{name}' is not in the data home{did_you_mean(name, known) or have}; "
             f"add it with: harken data add {name} --from PATH"
         )
-    return path
-
-
-def _batches(dialogues: Iterable[Dialogue]) -> Iterator[list[Dialogue]]:
-    batch: list[Dialogue] = []
-    for dialogue in dialogues:
-        batch.append(dialogue)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    try:
+        yield path
+    except pa.ArrowException as problem:
+        raise HarkenError(f"{path}: is damaged ({problem}); add the corpus again") from problem
 
 
 def _row(dialogue: Dialogue) -> dict[str, Any]:
@@ -199,7 +237,7 @@ def _dialogue(row: dict[str, Any]) -> Dialogue:
     )
 
 
-def _pack(extra: Any) -> str | None:
+def _pack(extra: Mapping[str, Any]) -> str | None:
     return json.dumps(dict(extra), ensure_ascii=False) if extra else None
 
 

@@ -27,4 +27,4 @@ def load_listener(
     for name in pool:
         dialogues += store.load(name, "train")
     encoder = SentenceEncoder()
-    return BuiltInListener(build_pool(dialogues, encoder, started=started), encoder)
+    return BuiltInListener(build_pool(dialogues, encoder, started), encoder)

@@ -1,0 +1,37 @@
+"""`python -m benchmarks [NAME ...]`: run the named measures, or all, and write what came out."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import benchmarks
+from harken.files import atomic
+from harken.runtime import machine
+
+HERE = Path(__file__).parent
+
+
+def main(names: list[str]) -> None:
+    known = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "conversations"))
+    for name in names or known:
+        if name not in known:
+            sys.exit(f"there is no benchmark '{name}'; known: {', '.join(known)}")
+        print(f"{name} …", file=sys.stderr)
+        module = importlib.import_module(f"benchmarks.{name}")
+        rows = [f"| {what} | {value:.4g} | {unit} |" for what, value, unit in module.run()]
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout.strip()
+        head = (
+            f"# {name}\n\n`python -m benchmarks {name}`, {datetime.now(UTC):%Y-%m-%d}, commit {commit}, {machine()}.\n\n"
+            f"{(module.__doc__ or '').strip()}\n\n| measure | value | unit |\n|---|---|---|\n"
+        )
+        print(head + "\n".join(rows) + "\n")
+        with atomic(HERE / "results" / f"{name}.md") as stream:
+            stream.write(head + "\n".join(rows) + "\n")
+
+
+main(sys.argv[1:])

@@ -1,0 +1,26 @@
+"""One paper, one file; one table of them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.models.contract import Generator, State
+from harken.models.layers import Shape
+from harken.models.transformer import MultiTr, Transformer, TransformerConfig
+
+__all__ = ["MODELS", "Entry", "Generator", "State"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the table: what to configure, what to build, whom to cite."""
+
+    config: type[Shape]
+    model: type[Generator]
+    citation: str
+
+
+MODELS: dict[str, Entry] = {
+    "transformer": Entry(TransformerConfig, Transformer, "Vaswani et al. 2017; Rashkin et al. 2019"),
+    "multi-tr": Entry(TransformerConfig, MultiTr, "Rashkin et al. 2018; Lin et al. 2019"),
+}

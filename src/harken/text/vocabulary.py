@@ -1,0 +1,156 @@
+"""Words and their numbers, as the MoEL family counts them.
+
+Seven specials come first, under the family's names: padding, unknown word, end and start of a reply, the two sides of a
+conversation (used as role ids, so speaker embeddings are rows of the word table), and the token in front of a context.
+
+The words are those of the training text, most frequent first. The published protocol takes the words of all splits and
+of the situations; that is a choice in `TextConfig`, never the default, since it lets test text shape the model.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from harken.dialogue import Dialogue, Role
+from harken.errors import HarkenError
+from harken.files import write_json
+from harken.text.moel import words
+
+SPECIALS = ("[PAD]", "[UNK]", "EOS", "SOS", "USR", "SYS", "CLS")
+PAD, UNK, EOS, SOS, USR, SYS, CLS = range(len(SPECIALS))
+ROLE_IDS: dict[Role, int] = {"speaker": USR, "listener": SYS}
+FILE = "vocabulary.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """How dialogues become numbers."""
+
+    kind: Literal["words", "bpe"] = "words"
+    """Word tokens of the MoEL family, or a byte-pair vocabulary."""
+    source: Literal["train", "all"] = "train"
+    """Where the vocabulary is from: training turns, or every split with its situations (the published protocol)."""
+    min_count: int = 1
+    """Words seen less often become unknown; word vocabularies only."""
+    bpe_size: int = 8_000
+    bpe_file: Path | None = None
+    """A `tokenizer.json`, or a folder with GPT-2's `vocab.json` and `merges.txt`; null trains one on the source."""
+    max_context: int = 512
+    """Longest context in tokens; of a longer one the last tokens stay."""
+    max_response: int = 256
+    history: int | None = None
+    """Turns of context; null keeps them all."""
+    vectors: Path | None = None
+    """Word vectors (GloVe or fastText text, plain, .gz or .zip) to start the embeddings from."""
+
+    def problems(self) -> Iterator[str]:
+        """What makes this config unusable."""
+        for name, least in (("min_count", 1), ("bpe_size", 300), ("max_context", 2), ("max_response", 2)):
+            if getattr(self, name) < least:
+                yield f"{name} = {getattr(self, name)} must be at least {least}"
+        if self.history is not None and self.history < 1:
+            yield f"history = {self.history} must be at least 1 turn, or null for all"
+        if self.kind == "bpe" and self.vectors is not None:
+            yield "vectors are vectors of words and kind is bpe; set kind to words or vectors to null"
+
+
+class Vocabulary(ABC):
+    """Text to numbers and back; the seven specials have the same numbers in every vocabulary."""
+
+    tokens: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's tokens, without specials."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the numbers, specials left out."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What `vocabulary.json` holds."""
+
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json` into a run folder."""
+        write_json(folder / FILE, self.to_json())
+
+
+class Words(Vocabulary):
+    """A word vocabulary over the MoEL family's text preparation."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.tokens = (*SPECIALS, *words)
+        self.index = {word: number for number, word in enumerate(self.tokens)}
+        if len(self.index) != len(self.tokens):
+            raise HarkenError("a vocabulary must not hold a word twice, nor a word named like one of its specials")
+        # Every turn returns as context of the turns after it, so remembering saves most of the preparation.
+        self._encode = lru_cache(maxsize=100_000)(self._encode_anew)
+
+    @classmethod
+    def build(cls, texts: Iterable[str], min_count: int = 1) -> Words:
+        """The words of `texts`, most frequent first, ties alphabetically, so the texts' order never matters."""
+        counts = Counter(word for text in texts for word in words(text))
+        return cls([w for w, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= min_count])
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's words."""
+        return list(self._encode(text))
+
+    def _encode_anew(self, text: str) -> tuple[int, ...]:
+        return tuple(self.index.get(word, UNK) for word in words(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The words joined by spaces; an unknown word shows as `[UNK]`."""
+        return " ".join(self.tokens[i] for i in ids if i >= len(SPECIALS) or i == UNK)
+
+    def to_json(self) -> dict[str, Any]:
+        """The words without the specials."""
+        return {"kind": "words", "words": list(self.tokens[len(SPECIALS) :])}
+
+
+def build_vocabulary(dialogues: Iterable[Dialogue], config: TextConfig) -> Vocabulary:
+    """The vocabulary the config asks for; of `dialogues` only the allowed text is read."""
+    texts = list(_texts(dialogues, config))
+    if config.kind == "bpe":
+        from harken.text.bpe import BytePairs
+
+        return BytePairs.read(config.bpe_file) if config.bpe_file else BytePairs.train(texts, config.bpe_size)
+    return Words.build(texts, config.min_count)
+
+
+def _texts(dialogues: Iterable[Dialogue], config: TextConfig) -> Iterator[str]:
+    for dialogue in dialogues:
+        if config.source == "all" or dialogue.split == "train":
+            yield from (turn.text for turn in dialogue.turns)
+        if config.source == "all" and dialogue.situation:
+            yield dialogue.situation
+
+
+def load_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary of a run folder."""
+    path = folder / FILE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        kind = content["kind"]
+        if kind == "words":
+            return Words(content["words"])
+        if kind == "bpe":
+            from harken.text.bpe import BytePairs
+
+            return BytePairs.from_json(content)
+    except OSError as problem:
+        raise HarkenError(f"{path}: there is no such file; {folder} is not a finished run") from problem
+    except (ValueError, KeyError, TypeError) as problem:
+        raise HarkenError(f"{path}: is not a vocabulary that harken wrote ({problem})") from problem
+    raise HarkenError(f"{path}: holds a vocabulary of unknown kind '{kind}'; it needs another version of harken")
