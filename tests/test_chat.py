@@ -30,7 +30,9 @@ class Parrot:
 
     def reply(self, conversation: Sequence[Turn]) -> Reply:
         said = conversation[-1].text
-        return Reply(f"You said: {said}", "content", "acknowledging", (Exemplar("p-1", said, "x", "content", "neutral", 0.5),))
+        return Reply(
+            f"You said: {said}", "content", "acknowledging", (Exemplar("p-1", said, "x", "content", "neutral", 0.5),)
+        )
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_folder_that_is_no_encoder(tmp_path: Path) -> None:
 def test_linear_reading_by_hand() -> None:
     """Two classes apart on one axis: each vector is read as its own class; a class never seen is never chosen."""
     vectors = np.array([[1, 0], [0.9, 0.1], [-1, 0], [-0.9, 0.1]], dtype=np.float32)
-    head = fit(vectors, [0, 0, 2, 2], 3, strength=100.0)
+    head = fit(vectors, [0, 0, 2, 2], 3)
     read = head.probabilities(vectors)
     assert read.argmax(axis=1).tolist() == [0, 0, 2, 2]
     assert np.allclose(read.sum(axis=1), 1)

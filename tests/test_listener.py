@@ -12,7 +12,7 @@ from harken.errors import HarkenError
 from harken.labels import EMOTIONS, INTENTS, POSITIVE
 from harken.listeners import Listener, load_listener
 from harken.listeners.builtin import BuiltInListener
-from harken.listeners.pool import build_pool, moment_text, stems, thread_text
+from harken.listeners.pool import build_pool, moment_vector, stems, thread_vector
 from harken.text.encoder import SentenceEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("listener")]
@@ -83,7 +83,9 @@ def test_it_does_not_ask_three_questions_in_a_row(listener: Listener) -> None:
     assert not any(all(asks[i : i + 3]) for i in range(len(asks) - 2)), said
 
 
-@pytest.mark.parametrize("said", ["hi", "thank you so much", "are you a robot?", "asdkjh", "🙂", "?", "x" * 5000, "no " * 3000])
+@pytest.mark.parametrize(
+    "said", ["hi", "thank you so much", "are you a robot?", "asdkjh", "🙂", "?", "x" * 5000, "no " * 3000]
+)
 def test_anything_gets_an_answer(listener: Listener, said: str) -> None:
     reply = listener.reply([Turn("speaker", said)])
     assert reply.text
@@ -114,8 +116,12 @@ def test_the_mood_term_can_be_seen_at_work(warm_home: Path) -> None:
     """Two exchanges with the same story: gladness must pick the glad turn, sorrow the sorry one."""
     story = "the results of the test came today"
     pool = [
-        Dialogue("glad", (Turn("speaker", f"{story} and I am so happy"), Turn("listener", "Hooray! What joy!")), "joyful"),
-        Dialogue("sorry", (Turn("speaker", f"{story} and I am so sad"), Turn("listener", "I am sorry, it hurts.")), "sad"),
+        Dialogue(
+            "glad", (Turn("speaker", f"{story} and I am so happy"), Turn("listener", "Hooray! What joy!")), "joyful"
+        ),
+        Dialogue(
+            "sorry", (Turn("speaker", f"{story} and I am so sad"), Turn("listener", "I am sorry, it hurts.")), "sad"
+        ),
     ]
     encoder = SentenceEncoder()
     small = BuiltInListener(build_pool(pool, encoder), encoder)
@@ -123,9 +129,16 @@ def test_the_mood_term_can_be_seen_at_work(warm_home: Path) -> None:
     assert small.reply([Turn("speaker", f"{story}, terrible, I'm crying")]).exemplars[0].source == "sorry"
 
 
-def test_texts_of_a_conversation() -> None:
-    turns = [Turn("speaker", "a b"), Turn("listener", "c?"), Turn("speaker", "d")]
-    assert thread_text(turns) == "a b d"
-    assert moment_text(turns) == "c? d"
-    assert moment_text(turns[:1]) == "a b"
+def test_threads_and_moments_are_sums_of_turns() -> None:
+    """With axes for vectors: the thread of "a …8 words…" and "yes" leans to the sentence by 1 : 2/8, the moment is even."""
+    long = "this is a sentence with at least eight words"
+    axes = {long: np.eye(3)[0], "really?": np.eye(3)[1], "yes": np.eye(3)[2]}
+    turns = [Turn("speaker", long), Turn("listener", "really?"), Turn("speaker", "yes")]
+    thread = thread_vector(turns, lambda text: np.asarray(axes[text], dtype=np.float32))
+    assert np.allclose(thread, np.array([1, 0, 0.25]) / np.sqrt(1 + 0.25**2))
+    moment = moment_vector(turns, lambda text: np.asarray(axes[text], dtype=np.float32))
+    assert np.allclose(moment, np.array([0, 1, 1]) / np.sqrt(2))
+
+
+def test_words_lose_their_endings() -> None:
     assert stems("Worries worried worry") == {"worr"}

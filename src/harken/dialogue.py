@@ -110,7 +110,7 @@ def dialogue_from_json(record: object) -> Dialogue:
         id=_string(fields["id"], "id"),
         turns=tuple(turn_from_json(turn) for turn in turns),
         emotion=None if feeling is None else emotion(_string(feeling, "emotion")),
-        situation=fields.get("situation"),
+        situation=None if fields.get("situation") is None else _string(fields["situation"], "situation"),
         split=split(_string(fields.get("split", "train"), "split")),
         source=_string(fields.get("source", ""), "source"),
         persona=tuple(persona),

@@ -14,43 +14,51 @@ from typing import IO, Any
 
 from harken.errors import HarkenError
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def atomic(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the place of `path` on success and vanishes on any error.
 
     Where the system can (Linux), the file has no name until it is whole, so that even a killed process leaves nothing
-    behind; elsewhere it is a hidden neighbour of `path`. A device or pipe such as /dev/stdout is written to directly.
+    behind; elsewhere it is a hidden neighbour of `path`. A device or pipe such as /dev/stdout is written to directly,
+    and a symbolic link stays one: what it points at is replaced.
     """
-    encoding = None if "b" in mode else "utf-8"
-    temporary: Path | None = None
+    direct = path.exists() and not path.is_file() and not path.is_dir()
+    path = path if direct else path.resolve()
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            with path.open(mode, encoding=encoding) as stream:
-                yield stream
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = _temporary(path)
-        with os.fdopen(handle, mode, encoding=encoding) as stream:
+        handle, temporary = (os.open(path, os.O_WRONLY), path) if direct else _temporary(path)
+    except OSError as problem:
+        raise repairable(problem, path) from problem
+    try:
+        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            if direct:
+                return
+            os.fsync(handle)
             if temporary is None:
                 temporary = path.with_name(f".{path.name}.{os.getpid()}")
                 temporary.unlink(missing_ok=True)
-                handle = stream.fileno()  # given as a folder, too: only then does Python follow the link of the path
+                # The handle is also given as a folder: only then does Python follow the link that /proc shows.
                 os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as problem:
-        raise repairable(problem, path) from problem
+        if problem.errno in _FULL:
+            raise repairable(problem, path) from problem
+        raise
     finally:
-        if temporary is not None:
+        if temporary is not None and not direct:
             temporary.unlink(missing_ok=True)
 
 
 def _temporary(path: Path) -> tuple[int, Path | None]:
     """A new file in the folder of `path`: its handle, and its name unless the system could do without one."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    path.parent.mkdir(parents=True, exist_ok=True)
     if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").exists():
         with suppress(OSError):  # not every file system has nameless files
             return os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600), None
@@ -58,15 +66,11 @@ def _temporary(path: Path) -> tuple[int, Path | None]:
     return handle, Path(name)
 
 
-def repairable(problem: OSError, path: Path) -> Exception:
-    """A full disk or a read-only folder is the user's to repair; any other system error passes unchanged."""
-    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+def repairable(problem: OSError, path: Path) -> HarkenError:
+    """The one sentence for a file that cannot be written: the disk is full, or the place is wrong."""
+    if problem.errno in _FULL:
         return HarkenError(f"{path}: the disk is full; free some space and run the command again, nothing was changed")
-    if problem.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return HarkenError(f"{path}: cannot be written here ({problem.strerror}); choose another folder")
-    if problem.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
-        return HarkenError(f"{path}: cannot be written ({problem.strerror}); choose another name")
-    return problem
+    return HarkenError(f"{path}: cannot be written ({problem.strerror}); choose another place")
 
 
 def _umask() -> int:

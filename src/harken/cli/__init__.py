@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import chat, data
+from harken.cli import chat, data, reply, score, train
 from harken.errors import HarkenError
 
 app = typer.Typer(
@@ -24,6 +24,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("chat")(chat.chat)
+app.command("train")(train.train)
+app.command("reply")(reply.reply)
+app.command("score")(score.score)
 app.add_typer(data.app, name="data")
 
 

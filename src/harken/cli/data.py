@@ -42,31 +42,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command("list")
 def list_corpora(as_json: Json = False) -> None:
     """Every corpus harken can read, and those that are stored."""
+    from dataclasses import asdict
+
     from rich.table import Table
 
-    from harken.corpora import CORPORA, library
+    from harken.corpora import library
 
-    manifests = {name: library.manifest(name) for name in library.names()}
-    names = [*CORPORA, *(name for name in manifests if name not in CORPORA)]
+    rows = library.listing()
     if as_json:
-        rows = [
-            {
-                "name": name,
-                "title": CORPORA[name].title if name in CORPORA else manifests[name].title,
-                "licence": CORPORA[name].licence if name in CORPORA else manifests[name].licence,
-                "dialogues": manifests[name].dialogues if name in manifests else None,
-            }
-            for name in names
-        ]
-        return _print_json(rows)
+        return _print_json([asdict(row) for row in rows])
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("corpus", no_wrap=True)
     table.add_column("what it is")
     table.add_column("licence")
     table.add_column("dialogues here", justify="right")
-    for name in names:
-        about = CORPORA.get(name) or manifests[name]
-        table.add_row(name, about.title, about.licence, f"{manifests[name].total:,}" if name in manifests else "–")
+    for row in rows:
+        here = f"{sum(row.dialogues.values()):,}" if row.dialogues else "damaged" if row.problem else "–"
+        table.add_row(row.name, row.title, row.licence, here)
     return _console().print(table)
 
 

@@ -83,9 +83,13 @@ _BY_HAND = "fetch the file by other means and give it with --from"
 def _append(response: http.client.HTTPResponse, part: Path, begin: int, total: int | None, progress: Progress) -> int:
     """Write what the server sends from byte `begin` on; the size of `part` comes back."""
     what = f"Fetching {part.name.removesuffix('.part')} (bytes)"
-    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        opened = part.open("ab" if begin else "wb")
+    except OSError as problem:
+        raise repairable(problem, part) from problem
     done = begin
-    with part.open("ab" if begin else "wb") as stream:
+    with opened as stream:
         while chunk := response.read(_CHUNK):
             try:
                 stream.write(chunk)

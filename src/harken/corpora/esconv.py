@@ -88,18 +88,18 @@ def _conversation(record: Any, place: str, skips: Skips) -> tuple[tuple[Turn, ..
     if one_sided(turns):
         skips.add("one-sided conversation", place)
         return (), {}
+    situation = record.get("situation")
     extra = {name: record[name] for name in _ABOUT if record.get(name)}
-    return turns, {"situation": (record.get("situation") or "").strip() or None, "extra": extra}
+    return turns, {"situation": str(situation).strip() if situation else None, "extra": extra}
 
 
 def _turns(entries: Iterable[Any]) -> Iterator[Turn]:
     for entry in entries:
-        text = entry.get("text", entry.get("content"))
-        role = _ROLES.get(entry.get("speaker", ""))
-        if role is None or not isinstance(text, str):
-            raise HarkenError(
-                f"a turn has speaker {entry.get('speaker')!r}; expected one of {', '.join(_ROLES)}, and a text"
-            )
-        about = {"strategy": entry.get("strategy"), **entry.get("annotation", {})}
+        if not isinstance(entry, dict):
+            raise HarkenError(f"a turn is {entry!r}; expected a JSON object with speaker and text")
+        text, side = entry.get("text", entry.get("content")), str(entry.get("speaker"))
+        if side not in _ROLES or not isinstance(text, str):
+            raise HarkenError(f"a turn has speaker '{side}'; expected one of {', '.join(_ROLES)}, and a text")
+        about = {"strategy": entry.get("strategy"), **(entry.get("annotation") or {})}
         if text.strip():
-            yield Turn(role, text.strip(), extra={name: value for name, value in about.items() if value})
+            yield Turn(_ROLES[side], text.strip(), extra={name: value for name, value in about.items() if value})

@@ -141,9 +141,29 @@ def manifest(name: str) -> Manifest:
     )
 
 
-def names() -> list[str]:
-    """Every corpus that can be used now."""
-    return [STARTER, *store.stored()]
+@dataclass(frozen=True)
+class Listed:
+    """One line of the list of corpora."""
+
+    name: str
+    title: str
+    licence: str
+    dialogues: dict[str, int] | None
+    """Per split; nothing for a corpus that is not stored."""
+    problem: str | None = None
+    """Why a stored corpus cannot be read."""
+
+
+def listing() -> list[Listed]:
+    """Every corpus harken can read, then what else is stored."""
+    rows = {name: Listed(name, corpus.title, corpus.licence, None) for name, corpus in CORPORA.items()}
+    for name in (STARTER, *store.stored()):
+        try:
+            about = manifest(name)
+            rows[name] = Listed(name, about.title, about.licence, about.dialogues)
+        except HarkenError as problem:
+            rows[name] = Listed(name, "", "", None, str(problem))
+    return list(rows.values())
 
 
 def export(name: str, stream: IO[str], split: str | None = None, form: Format = "jsonl") -> int:

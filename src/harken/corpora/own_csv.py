@@ -18,12 +18,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from harken.corpora.base import Skips, WrongSourceError, at
 from harken.corpora.source import Source
-from harken.dialogue import Dialogue, Role, dialogue_from_json
+from harken.dialogue import Dialogue, Role, dialogue_from_json, turn_from_json
 from harken.errors import HarkenError, did_you_mean
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -108,13 +109,7 @@ def _columns(found: Sequence[str], chosen: Mapping[str, str], place: str) -> dic
 def _dialogue(rows: Sequence[tuple[int, Row]], path: Path, skips: Skips) -> Iterator[Dialogue]:
     number, first = rows[0]
     roles = _roles(rows, path)
-    with at(f"{path}:{number}"):
-        record: dict[str, Any] = {"id": first["dialogue"], "turns": []}
-        for name in ("emotion", "situation", "split", "source"):
-            if first.get(name):
-                record[name] = first[name]
-        record["persona"] = _json(first, "persona", [])
-        record["extra"] = _json(first, "dialogue_extra", {})
+    turns = []
     for (line, row), role in zip(rows, roles, strict=True):
         with at(f"{path}:{line}"):
             turn = {
@@ -123,10 +118,15 @@ def _dialogue(rows: Sequence[tuple[int, Row]], path: Path, skips: Skips) -> Iter
                 "label": row.get("label") or None,
                 "extra": _json(row, "extra", {}),
             }
-            record["turns"].append(turn)
-            dialogue_from_json({"id": "", "turns": [turn]})  # so that a wrong label is told with its own line
+            turns.append(turn_from_json(turn))
     with at(f"{path}:{number}"):
-        dialogue = dialogue_from_json(record)
+        record: dict[str, Any] = {"id": first["dialogue"], "turns": [turns[0].to_json()]}
+        for name in ("emotion", "situation", "split", "source"):
+            if first.get(name):
+                record[name] = first[name]
+        record["persona"] = _json(first, "persona", [])
+        record["extra"] = _json(first, "dialogue_extra", {})
+        dialogue = replace(dialogue_from_json(record), turns=tuple(turns))
     if len(set(roles)) < 2 and not dialogue.source:
         skips.add("one-sided dialogue", f"{path.name}:{number}")
     else:

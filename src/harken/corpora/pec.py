@@ -16,6 +16,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -83,9 +84,9 @@ def _parquet_rows(source: Source, member: str) -> Iterator[tuple[str, Row]]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(pa.BufferReader(source.read(member))) as file:
-            for batch in file.iter_batches(1_000):
-                yield from (("", row) for row in batch.to_pylist())
+        with source.intact(member), pq.ParquetFile(source.open(member)) as file:
+            rows = chain.from_iterable(batch.to_pylist() for batch in file.iter_batches(1_000))
+            yield from ((f", row {number}", row) for number, row in enumerate(rows, start=1))
     except pa.ArrowException as problem:
         raise HarkenError(f"{source.place(member)}: is not a Parquet file, or cut short; fetch it again") from problem
 

@@ -27,6 +27,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarEr
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 _DEPTHS = ("*", "*/*", "*/*/*")
 _SHOWN = 6
+_REST = 1 << 20
 
 
 class Source:
@@ -39,7 +40,7 @@ class Source:
         self._members: dict[str, Callable[[], IO[bytes]]] = {}
         if not path.exists():
             raise HarkenError(f"{path}: there is no such file or folder")
-        with self._intact():
+        with self.intact():
             if self._is_folder:
                 files = (file for depth in _DEPTHS for file in sorted(path.glob(depth)) if file.is_file())
                 self._members = {file.relative_to(path).as_posix(): _opener(file) for file in files}
@@ -60,6 +61,9 @@ class Source:
             if member.isfile():
                 open_member = cast(Callable[[], IO[bytes]], partial(archive.extractfile, member))
                 self._members[PurePosixPath(member.name).as_posix()] = open_member
+        if archive.fileobj is not None:
+            while archive.fileobj.read(_REST):  # to the very end, where a compressed file keeps its checksum
+                pass
 
     def __enter__(self) -> Self:
         return self
@@ -100,13 +104,8 @@ class Source:
 
     def lines(self, member: str) -> Iterator[tuple[int, str]]:
         """Number and text of each line; bytes that are not UTF-8 are an error naming the line."""
-        with self._intact(member):
+        with self.intact(member):
             yield from decoded_lines(self.open(member), self.place(member))
-
-    def read(self, member: str) -> bytes:
-        """All bytes of a member."""
-        with self._intact(member):
-            return self.open(member).read()
 
     def table(self, member: str, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
         """The rows of a CSV file (comma, semicolon or tab) by column name, with the line each begins on."""
@@ -132,12 +131,13 @@ class Source:
             raise HarkenError(f"{place}:{rows.line_num}: not a CSV row ({problem})") from problem
 
     @contextmanager
-    def _intact(self, member: str | None = None) -> Iterator[None]:
+    def intact(self, member: str | None = None) -> Iterator[None]:
+        """Where something is read: damage to the file or archive is one sentence."""
         place = self.path if member is None else self.place(member)
         try:
             yield
         except _DAMAGE as problem:
-            raise HarkenError(f"{place}: is damaged, cut short or no archive ({problem}); fetch it again") from problem
+            raise HarkenError(f"{place}: is damaged, cut short or no archive; fetch it again") from problem
         except PermissionError as problem:
             raise HarkenError(f"{place}: may not be read ({problem.strerror})") from problem
 

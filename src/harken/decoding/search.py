@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from harken.decoding.constraints import LEAST, constrain, top
+from harken.decoding.constraints import LEAST, constrain, log_total, top
 from harken.models.contract import Generator, State
 from harken.text.batches import Batch
 from harken.text.vocabulary import EOS, SOS
@@ -101,7 +101,7 @@ def _walk(generator: Generator, state: State, config: DecodingConfig, draws: Ten
     done: list[Hypothesis | None] = [None] * len(rows)
     for position in range(config.max_length):
         logits = generator.step(tokens, state)  # (R, V)
-        norms = logits.logsumexp(1)
+        norms = log_total(logits)
         logits = constrain(logits, history, min_length=config.min_length, no_repeat=config.no_repeat)
         if draws is None:
             best, tokens = top(logits, 1)
@@ -170,7 +170,7 @@ class _Beam:
         scores[:, :, 0] = 0.0  # at first the hypotheses of a group are the same one
         for position in range(config.max_length):
             logits = self.generator.step(tokens, self.state)  # (R, V)
-            norms = logits.logsumexp(1)  # (R,)
+            norms = log_total(logits)  # (R,)
             logits = constrain(logits, history, min_length=config.min_length, no_repeat=config.no_repeat)
             scores, parents, chosen = self._choose(logits, norms, scores, history, contexts)
             tokens = chosen.flatten()

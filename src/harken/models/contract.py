@@ -96,6 +96,10 @@ class Generator(nn.Module, ABC):
         emotions adds `emotion`, its loss, and `accuracy`, how often its first choice is right.
         """
 
+    def forward(self, batch: Batch) -> dict[str, Term]:
+        """`losses`, under the name by which data-parallel training calls it."""
+        return self.losses(batch)
+
     def hidden(self, batch: Batch, state: State) -> Tensor:
         """The decoder's states for the whole response at once, (B, T, D)."""
         raise NotImplementedError

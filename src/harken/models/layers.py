@@ -323,15 +323,21 @@ class Decoder(_Stack):
 
     def forward(self, x: Tensor, caches: list[LayerCache], mask: Tensor) -> Tensor:
         """Embeddings of a whole shifted response -> states, (B, T, D) -> (B, T, D)."""
-        x = self.enter(x)
+        return self.through(self.enter(x), caches, mask)
+
+    def step(self, x: Tensor, caches: list[LayerCache], mask: Tensor, position: int) -> Tensor:
+        """The embedding of one token -> its state, (B, 1, D) -> (B, 1, D); the caches grow."""
+        return self.through_step(self.enter(x, position), caches, mask)
+
+    def through(self, x: Tensor, caches: list[LayerCache], mask: Tensor) -> Tensor:
+        """The layers and the last norm over a whole response that has entered, (B, T, D) -> (B, T, D)."""
         for layer, cache in zip(self.layers, caches, strict=True):
             x = layer(x, cache, mask)
         y: Tensor = self.norm(x)
         return y
 
-    def step(self, x: Tensor, caches: list[LayerCache], mask: Tensor, position: int) -> Tensor:
-        """The embedding of one token -> its state, (B, 1, D) -> (B, 1, D); the caches grow."""
-        x = self.enter(x, position)
+    def through_step(self, x: Tensor, caches: list[LayerCache], mask: Tensor) -> Tensor:
+        """The same over one position, (B, 1, D) -> (B, 1, D)."""
         for layer, cache in zip(self.layers, caches, strict=True):
             x = cast(DecoderLayer, layer).step(x, cache, mask)
         y: Tensor = self.norm(x)

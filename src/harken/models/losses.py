@@ -33,7 +33,7 @@ class Term:
 
 def perplexity(nll: Term) -> float:
     """exp of the mean negative log-likelihood per token."""
-    return math.exp(min(float(nll.mean), 700.0))
+    return math.exp(min(nll.mean.item(), 700.0))
 
 
 def token_nll(logits: Tensor, target: Tensor, pad: Tensor, *, smoothing: float = 0.0) -> Term:

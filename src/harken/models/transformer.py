@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from harken.labels import EMOTIONS
@@ -66,7 +67,8 @@ class Transformer(Generator):
 
     def context_embeddings(self, batch: Batch) -> Tensor:
         """Word and role embeddings of the context, (B, S, D)."""
-        embeddings: Tensor = self.embedding(batch.context) + self.embedding(batch.roles)
+        # One lookup for both: each one costs a gradient as large as the table.
+        embeddings: Tensor = self.embedding(torch.stack([batch.context, batch.roles])).sum(0)
         return embeddings
 
     def encode(self, batch: Batch, *, oracle: bool = False) -> State:

@@ -1,6 +1,8 @@
-"""A linear reading of sentence vectors: multinomial logistic regression, kept as two small arrays.
+"""A linear reading of sentence vectors, kept as two small arrays.
 
-scikit-learn fits it; reading needs only numpy, so a fitted head loads in no time.
+Linear discriminant analysis with a shrunk covariance: closed form, so it is fitted in a second over thousands of
+vectors, and with a few dozen examples a class it reads new text at least as well as logistic regression. scikit-learn fits it;
+reading needs only numpy, so a fitted head loads in no time.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ class Linear:
         return np.asarray(scores / scores.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def fit(vectors: Vectors, classes: Sequence[int], count: int, *, strength: float = 3.0) -> Linear:
+def fit(
+    vectors: Vectors, classes: Sequence[int], count: int, *, shrinkage: float = 0.3, temperature: float = 1.0
+) -> Linear:
     """The head that tells `count` classes apart, rare ones counting as much as frequent ones.
 
-    A class without examples gets a score that no softmax will choose. `strength` is scikit-learn's C.
+    A class without examples gets a score that no softmax will choose. The analysis takes its Gaussians at their word and
+    is far too sure of itself on new text; a temperature above 1, chosen on held-out dialogues, mends that.
     """
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     weight = np.zeros((count, vectors.shape[1]), dtype=np.float32)
     bias = np.full(count, -1e4, dtype=np.float32)
@@ -41,9 +46,10 @@ def fit(vectors: Vectors, classes: Sequence[int], count: int, *, strength: float
     if len(seen) == 1:
         bias[seen] = 0.0
     elif len(seen) > 1:
-        model = LogisticRegression(C=strength, max_iter=500, class_weight="balanced").fit(vectors, classes)
+        alike = np.full(len(seen), 1 / len(seen))
+        model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage, priors=alike).fit(vectors, classes)
         if len(seen) == 2:  # scikit-learn keeps one row of scores for two classes
-            weight[seen[1]], bias[seen] = model.coef_[0], (0.0, model.intercept_[0])
+            weight[seen[1]], bias[seen] = model.coef_[0] / temperature, (0.0, model.intercept_[0] / temperature)
         else:
-            weight[seen], bias[seen] = model.coef_, model.intercept_
+            weight[seen], bias[seen] = model.coef_ / temperature, model.intercept_ / temperature
     return Linear(weight, bias)

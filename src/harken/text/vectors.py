@@ -1,15 +1,14 @@
-"""Word vectors in GloVe's or fastText's text format, plain, `.gz` or `.zip`, read as a stream: only needed rows stay."""
+"""Word vectors in GloVe's or fastText's text format, plain, `.gz` or `.zip`, streamed: only needed rows stay."""
 
 from __future__ import annotations
 
 import gzip
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import torch
@@ -35,10 +34,10 @@ class WordVectors:
 
 
 def read_vectors(path: Path, vocabulary: Words, width: int) -> WordVectors:
-    """The vectors of the vocabulary's words; a file of another width is an error, an unreadable row one with its line."""
+    """The vectors of the vocabulary's words; another width is an error, and so is a row that is not all numbers."""
     wanted = {word.encode(): number for word, number in vocabulary.index.items() if number >= len(SPECIALS)}
     found: dict[int, np.ndarray[tuple[int], np.dtype[np.float32]]] = {}
-    with _opened(path) as stream:
+    with _opened(path, width) as stream:
         for line_number, line in _rows(stream, path, width):
             # From the right, since some words of GloVe hold spaces.
             word, *numbers = line.rsplit(b" ", width)
@@ -56,7 +55,7 @@ def read_vectors(path: Path, vocabulary: Words, width: int) -> WordVectors:
     return WordVectors(torch.tensor(ids, dtype=torch.long), torch.from_numpy(rows), len(wanted))
 
 
-def _rows(stream: IO[bytes], path: Path, width: int) -> Iterator[tuple[int, bytes]]:
+def _rows(stream: Iterable[bytes], path: Path, width: int) -> Iterator[tuple[int, bytes]]:
     """Line number and content of each vector; fastText's first line, its counts, is left out."""
     try:
         for line_number, raw in enumerate(stream, start=1):
@@ -74,7 +73,7 @@ def _rows(stream: IO[bytes], path: Path, width: int) -> Iterator[tuple[int, byte
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path, width: int) -> Iterator[Iterable[bytes]]:
     try:
         if path.suffix == ".gz":
             with gzip.open(path) as stream:
@@ -82,8 +81,10 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         elif path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 names = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(names) > 1:  # glove.6B.zip has one file for each width
+                    names = [name for name in names if f".{width}d." in name]
                 if len(names) != 1:
-                    raise HarkenError(f"{path}: holds {len(names)} files; take out the one to use and name it")
+                    raise HarkenError(f"{path}: holds no single file of {width} dimensions; take out the one to use")
                 with archive.open(names[0]) as stream:
                     yield stream
         else:

@@ -10,6 +10,7 @@ of the situations; that is a choice in `TextConfig`, never the default, since it
 from __future__ import annotations
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +38,8 @@ class TextConfig:
     """Word tokens of the MoEL family, or a byte-pair vocabulary."""
     source: Literal["train", "all"] = "train"
     """Where the vocabulary is from: training turns, or every split with its situations (the published protocol)."""
-    min_count: int = 1
-    """Words seen less often become unknown; word vocabularies only."""
+    min_count: int | None = None
+    """Rarer words become the unknown word. null: 2 for training text, so that the unknown word is learnt; 1 for all."""
     bpe_size: int = 8_000
     bpe_file: Path | None = None
     """A `tokenizer.json`, or a folder with GPT-2's `vocab.json` and `merges.txt`; null trains one on the source."""
@@ -52,9 +53,11 @@ class TextConfig:
 
     def problems(self) -> Iterator[str]:
         """What makes this config unusable."""
-        for name, least in (("min_count", 1), ("bpe_size", 300), ("max_context", 2), ("max_response", 2)):
+        for name, least in (("bpe_size", 300), ("max_context", 2), ("max_response", 2)):
             if getattr(self, name) < least:
                 yield f"{name} = {getattr(self, name)} must be at least {least}"
+        if self.min_count is not None and self.min_count < 1:
+            yield f"min_count = {self.min_count} must be at least 1, or null to let the source decide"
         if self.history is not None and self.history < 1:
             yield f"history = {self.history} must be at least 1 turn, or null for all"
         if self.kind == "bpe" and self.vectors is not None:
@@ -94,21 +97,16 @@ class Words(Vocabulary):
         self.index = {word: number for number, word in enumerate(self.tokens)}
         if len(self.index) != len(self.tokens):
             raise HarkenError("a vocabulary must not hold a word twice, nor a word named like one of its specials")
-        # Every turn returns as context of the turns after it, so remembering saves most of the preparation.
-        self._encode = lru_cache(maxsize=100_000)(self._encode_anew)
 
     @classmethod
     def build(cls, texts: Iterable[str], min_count: int = 1) -> Words:
         """The words of `texts`, most frequent first, ties alphabetically, so the texts' order never matters."""
-        counts = Counter(word for text in texts for word in words(text))
+        counts = Counter(word for text in texts for word in _words(text))
         return cls([w for w, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= min_count])
 
     def encode(self, text: str) -> list[int]:
         """The numbers of a text's words."""
-        return list(self._encode(text))
-
-    def _encode_anew(self, text: str) -> tuple[int, ...]:
-        return tuple(self.index.get(word, UNK) for word in words(text))
+        return [self.index.get(word, UNK) for word in _words(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The words joined by spaces; an unknown word shows as `[UNK]`."""
@@ -119,6 +117,12 @@ class Words(Vocabulary):
         return {"kind": "words", "words": list(self.tokens[len(SPECIALS) :])}
 
 
+@lru_cache(maxsize=200_000)
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text, remembered: every turn is counted once and returns as context of the turns after it."""
+    return tuple(map(sys.intern, words(text)))
+
+
 def build_vocabulary(dialogues: Iterable[Dialogue], config: TextConfig) -> Vocabulary:
     """The vocabulary the config asks for; of `dialogues` only the allowed text is read."""
     texts = list(_texts(dialogues, config))
@@ -126,7 +130,7 @@ def build_vocabulary(dialogues: Iterable[Dialogue], config: TextConfig) -> Vocab
         from harken.text.bpe import BytePairs
 
         return BytePairs.read(config.bpe_file) if config.bpe_file else BytePairs.train(texts, config.bpe_size)
-    return Words.build(texts, config.min_count)
+    return Words.build(texts, config.min_count or (2 if config.source == "train" else 1))
 
 
 def _texts(dialogues: Iterable[Dialogue], config: TextConfig) -> Iterator[str]:

@@ -1,0 +1,61 @@
+"""A trained generator as a listener: the run's own text preparation in, a readable sentence out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from harken.decoding.replies import answer
+from harken.decoding.search import DecodingConfig
+from harken.dialogue import Turn
+from harken.listeners.base import Reply, last_words
+from harken.text.batches import NO_EMOTION, Encoded, encode_context
+from harken.text.vocabulary import EOS, Words
+from harken.training.run import Run, load_run
+
+CHAT = DecodingConfig(beam=5, no_repeat=3)
+"""How a listener decodes unless told otherwise."""
+
+_GLUE = (
+    (re.compile(r" +(n't|'(?:s|m|d|ll|re|ve|t))\b"), r"\1"),
+    (re.compile(r" +([.,!?;:%)\]}]|\.\.+)"), r"\1"),
+    (re.compile(r"([(\[{$#]) +"), r"\1"),
+    (re.compile(r"(``|'') *(.*?) *(''|``)"), r'"\2"'),
+    (re.compile(r"\bcan not\b"), "cannot"),
+    (re.compile(r"\bi\b(?!\.\w)"), "I"),
+)
+_SENTENCE = re.compile(r"(^|[.!?]\s+)([a-z])")
+
+
+class GeneratorListener:
+    """Answers with a run's generator."""
+
+    def __init__(self, run: Run, decoding: DecodingConfig = CHAT) -> None:
+        self.run = run
+        self.name = run.name
+        self.decoding = decoding
+
+    @classmethod
+    def load(cls, folder: Path, decoding: DecodingConfig = CHAT) -> GeneratorListener:
+        """The listener of a run folder."""
+        return cls(load_run(folder), decoding)
+
+    def reply(self, conversation: Sequence[Turn]) -> Reply:
+        """Answer the last turn of `conversation`, which is the speaker's."""
+        last_words(conversation)
+        text, vocabulary = self.run.config.text, self.run.vocabulary
+        turns = conversation if text.history is None else conversation[-text.history :]
+        context, roles = encode_context(turns, vocabulary, text.max_context)
+        row = Encoded(context, roles, [EOS], [], NO_EMOTION)
+        [(texts, emotion)] = answer(self.run.generator, vocabulary, [row], self.decoding)
+        shown = [tidy(said) for said in texts] if isinstance(vocabulary, Words) else texts
+        others = tuple(dict.fromkeys(said for said in shown[1:] if said != shown[0]))
+        return Reply(shown[0], emotion=emotion, alternatives=others)
+
+
+def tidy(text: str) -> str:
+    """Word tokens as people write: `i am so sorry . how are you ?` gives `I am so sorry. How are you?`."""
+    for pattern, written in _GLUE:
+        text = pattern.sub(written, text)
+    return _SENTENCE.sub(lambda found: found[1] + found[2].upper(), text).strip()

@@ -1,0 +1,21 @@
+"""The one table of metrics; `docs/metrics.md` has each one's formula, signature and origin."""
+
+from __future__ import annotations
+
+from harken.errors import HarkenError, did_you_mean
+from harken.scoring.metrics.base import Metric
+from harken.scoring.metrics.bleu import BLEU
+from harken.scoring.metrics.diversity import DIVERSITY
+from harken.scoring.metrics.labels import LABELS
+from harken.scoring.metrics.overlap import OVERLAP
+from harken.scoring.metrics.sentiment import SENTIMENT
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (*BLEU, *OVERLAP, *DIVERSITY, *SENTIMENT, *LABELS)}
+
+
+def metric(name: str) -> Metric:
+    """The metric of that name; an unknown name is an error that suggests the nearest."""
+    if name not in METRICS:
+        near = did_you_mean(name, METRICS)
+        raise HarkenError(f"unknown metric '{name}'{near or '; the metrics are ' + ', '.join(METRICS)}")
+    return METRICS[name]

@@ -1,0 +1,1 @@
+"""One loop, its optimisers, checkpoints and run folders."""

@@ -1,0 +1,116 @@
+"""How likely a generator finds the gold responses, and how well it reads emotions.
+
+Likelihoods condition on what the model predicts itself; with `oracle` they may use the gold emotion, as some published
+figures do. Everything is a sum with its count, so parts add up whatever the batches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from harken.dialogue import Example
+from harken.labels import EMOTIONS
+from harken.models.contract import Generator
+from harken.models.losses import Term, emotion_hits, perplexity
+from harken.text.batches import Encoded, encode_example, in_order_of_length
+from harken.text.vocabulary import UNK, TextConfig, Vocabulary
+
+TOPS = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """One response: its NLL in nats over its tokens (the end included), its length in words and characters."""
+
+    id: str
+    nll: float
+    tokens: int
+    words: int
+    characters: int
+    predicted_emotion: str | None
+
+
+@torch.inference_mode()
+def evaluate(
+    generator: Generator,
+    rows: Sequence[Encoded],
+    *,
+    batch_size: int = 64,
+    oracle: bool = False,
+    advance: Callable[[int], None] | None = None,
+) -> dict[str, Term]:
+    """Sums over `rows`: `nll` per token, `utterance` the mean NLL per utterance, `top1` … emotions, `unknown` words."""
+    generator.eval()
+    device = generator.output.weight.device
+    sums: dict[str, Term] = {}
+    for chosen, on_cpu in in_order_of_length(rows, batch_size):
+        batch = on_cpu.to(device)
+        state = generator.encode(batch, oracle=oracle)
+        nll = generator.nll(batch, state).double()  # (B, T)
+        tokens = (~batch.target_pad).sum(1)  # (B,)
+        found = {
+            "nll": Term(nll.sum(), tokens.sum()),
+            "utterance": Term((nll.sum(1) / tokens).sum(), _count(len(chosen), nll)),
+            "unknown": Term((batch.target == UNK).sum().double(), tokens.sum()),
+        }
+        if state.emotion_logits is not None:
+            found |= {f"top{top}": emotion_hits(state.emotion_logits, batch.emotion, top) for top in TOPS}
+        sums = {name: sums[name] + term if name in sums else term for name, term in found.items()}
+        if advance is not None:
+            advance(len(chosen))
+    return sums
+
+
+def _count(number: int, like: Tensor) -> Tensor:
+    return torch.tensor(number, device=like.device)
+
+
+def summary(sums: dict[str, Term]) -> dict[str, float | int]:
+    """The figures of `evaluate`, as metrics.json holds them."""
+    figures: dict[str, float | int] = {
+        "perplexity": perplexity(sums["nll"]),
+        "perplexity_utterance_mean": perplexity(sums["utterance"]),
+        "unknown": float(sums["unknown"].mean),
+        "responses": int(sums["utterance"].count),
+        "tokens": int(sums["nll"].count),
+    }
+    figures |= {f"emotion_{name}": float(term.mean) for name, term in sums.items() if name.startswith("top")}
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in figures.items()}
+
+
+@torch.inference_mode()
+def likelihoods(
+    generator: Generator,
+    vocabulary: Vocabulary,
+    text: TextConfig,
+    examples: Sequence[Example],
+    *,
+    batch_size: int = 64,
+    oracle: bool = False,
+    advance: Callable[[int], None] | None = None,
+) -> Iterator[Likelihood]:
+    """The likelihood of each example's response, batch by batch, so in no particular order."""
+    generator.eval()
+    rows = [encode_example(example, vocabulary, text) for example in examples]
+    for chosen, batch in in_order_of_length(rows, batch_size):
+        on_device = batch.to(generator.output.weight.device)
+        state = generator.encode(on_device, oracle=oracle)
+        nll = generator.nll(on_device, state).double().sum(1).tolist()
+        emotions = [None] * len(chosen) if state.emotion_logits is None else state.emotion_logits.argmax(1).tolist()
+        for i, value, emotion in zip(chosen, nll, emotions, strict=True):
+            said = examples[i].response.text
+            yield Likelihood(
+                id=examples[i].id,
+                nll=value if math.isfinite(value) else math.inf,
+                tokens=len(rows[i].target),
+                words=len(said.split()),
+                characters=len(said),
+                predicted_emotion=None if emotion is None else EMOTIONS[emotion],
+            )
+        if advance is not None:
+            advance(len(chosen))
