@@ -9,7 +9,7 @@ Every candidate gets one sum, its terms visible in `Reply.scores`:
     emotion     probability of the candidate's emotion in the thread, near synonyms included
     mood        minus: a turn said to glad people against sorrow, and the reverse
     foreign     minus: telling words, numbers and he/she of the turn that this speaker never used
-    place       minus: an opening remark as a follow-up, or the reverse; no answer to a question; a third question in a row
+    place       minus: an opening as a follow-up, or the reverse; no answer to a question; a third question in a row
 """
 
 from __future__ import annotations
@@ -47,10 +47,13 @@ class Weights:
     place: float = 0.15
     anywhere: float = 0.5
     """The likeness granted to turns that fit anyone with an emotion: stories nearer than this are preferred to them."""
+    sure: float = 0.6
+    """The likeness from which a story counts as known; what is missing to it counts twice."""
 
 
 CANDIDATES = 300
 _READ_TURNS = 4
+_FADING = 0.8
 _TONE = 0.5
 """How far VADER's reading of the words tilts the emotion reading towards glad or sorry."""
 _NEAR = 0.4
@@ -97,6 +100,8 @@ class BuiltInListener:
         self._anywhere = np.array([entry.anywhere for entry in pool.entries])
         self._asks = np.array(["?" in entry.answered for entry in pool.entries])
         self._was_asked = np.array([entry.said.rstrip().endswith("?") for entry in pool.entries])
+        self._he = np.array([_HE.search(entry.answered) is not None for entry in pool.entries])
+        self._she = np.array([_SHE.search(entry.answered) is not None for entry in pool.entries])
         self._telling = pool.telling_words
         self._tone = SentimentIntensityAnalyzer()
         self._intents = pool.intents
@@ -126,16 +131,19 @@ class BuiltInListener:
         return self.encoder.encode([text])[0]
 
     def _read(self, conversation: Sequence[Turn], thread: Floats) -> Floats:
-        """The emotion of the conversation, (33,): the thread as a whole and each of the speaker's turns have a say,
-        greetings and bare answers little of it; the tone of the words tilts it towards glad or sorry."""
+        """The emotion of the conversation, (33,).
+
+        The thread as a whole and each turn of the speaker are witnesses whose log-probabilities add up, so that a turn
+        which could mean anything changes little; older turns and bare answers count less. The tone of the words tilts
+        the sum towards glad or sorry.
+        """
         said = [turn.text for turn in conversation if turn.role == "speaker"][-_READ_TURNS:]
-        read = self.pool.feeling.probabilities(
-            np.stack([thread, *(self._encode(text) for text in said)])
-        )  # (1 + T, 33)
-        say = [1.0, *(substance(text) * (1 - neutral) for text, neutral in zip(said, read[1:, -1], strict=True))]
-        feelings = np.average(read, axis=0, weights=say)
+        vectors = np.stack([thread, *(self._encode(text) for text in said)])  # (1 + T, D)
+        read = self.pool.feeling.probabilities(vectors)  # (1 + T, 33)
+        faded = [substance(text) * _FADING**age for age, text in enumerate(reversed(said))][::-1]
+        logs = np.array([0.5, *faded]) @ np.log(read + 1e-6) / 1.5  # one full turn and its thread count as one witness
         tone = self._tone.polarity_scores(" ".join(said))["compound"]
-        feelings *= np.exp(_TONE * tone * (GLAD.astype(float) - SORRY))
+        feelings = np.exp(logs - logs.max() + _TONE * tone * (GLAD.astype(float) - SORRY))
         return np.asarray(feelings / feelings.sum(), dtype=np.float32)
 
     def _terms(
@@ -157,13 +165,12 @@ class BuiltInListener:
         granted = np.where(self._anywhere[rows], w.anywhere * np.sqrt(near / near.max()), -1.0)
         # Small talk answers what was just said, whatever the story.
         chatter = self._emotions[rows] == _NEUTRAL
-        story = np.where(chatter, said, np.maximum(told, granted))
+        story = np.where(chatter, said, told)
+        story = np.maximum(story - np.maximum(0, w.sure - story), granted)  # a half-known story is worse than none
         exchange = np.where(chatter, said, np.maximum(of["moment"][rows] @ moment, granted))
         glad, sorry = float(feelings[GLAD].sum()), float(feelings[SORRY].sum())
         mood = self.pool.mood[rows]
-        asked_twice = sum("?" in turn.text for turn in conversation if turn.role == "listener") > 1 and all(
-            "?" in turn.text for turn in [turn for turn in conversation if turn.role == "listener"][-2:]
-        )
+        asked = ["?" in turn.text for turn in conversation if turn.role == "listener"][-2:]
         misplaced = (self._follow_up[rows] != follow_up) & ~chatter
         unasked = self._was_asked[rows] != conversation[-1].text.rstrip().endswith("?")
         return {
@@ -176,21 +183,17 @@ class BuiltInListener:
             "mood": -w.mood * (np.maximum(0, 2 * mood - 1) * sorry + np.maximum(0, 1 - 2 * mood) * glad),
             # In the same story its words are at home: from a likeness of 0.45 the charge falls, to 0.3 of it at 0.85.
             "foreign": -w.foreign * self._foreign(rows, conversation) * (1 - 0.7 * np.clip((story - 0.45) / 0.4, 0, 1)),
-            "place": -w.place * (misplaced + unasked + (self._asks[rows] & asked_twice)),
+            "place": -w.place * (misplaced + unasked + (self._asks[rows] & (sum(asked) == 2))),
         }
 
     def _foreign(self, rows: Rows, conversation: Sequence[Turn]) -> Floats:
         """How much each candidate speaks of what this speaker never mentioned."""
         heard_text = " ".join(turn.text for turn in conversation)
         heard = stems(heard_text)
-        men, women = bool(_MEN.search(heard_text)), bool(_WOMEN.search(heard_text))
-        amounts = []
-        for row in rows:
-            amount = sum(weight for word, weight in self._telling[row].items() if word not in heard)
-            answered = self.pool.entries[row].answered
-            amount += 2 * (not men and bool(_HE.search(answered))) + 2 * (not women and bool(_SHE.search(answered)))
-            amounts.append(amount)
-        return np.array(amounts, dtype=np.float32)
+        amounts = np.array([sum(v for word, v in self._telling[row].items() if word not in heard) for row in rows])
+        amounts += 2.0 * self._he[rows] * (_MEN.search(heard_text) is None)
+        amounts += 2.0 * self._she[rows] * (_WOMEN.search(heard_text) is None)
+        return np.asarray(amounts, dtype=np.float32)
 
     def _was_said(self, row: int, conversation: Sequence[Turn]) -> bool:
         """Whether this listener has said that before in this conversation."""

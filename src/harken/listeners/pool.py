@@ -1,11 +1,11 @@
 """Remembered exchanges: every listener turn of some dialogues, with vectors of what led to it.
 
 An entry has a vector each for the *situation* as its author summed it up, the *thread* (what the speaker has said so
-far), the *moment* (the listener's last turn and the speaker's answer to it, so that "yes, last week" keeps its question),
-the speaker's last turn alone, and the listener's turn itself. Only single turns are encoded; threads and moments are sums
-of them, so a long conversation costs one new vector a turn. From the same vectors three linear readings are learnt: the
-emotion of a thread, the intent of a listener's turn, and its *mood* (the probability that it was said to someone glad),
-which keeps condolences away from good news.
+far), the *moment* (the listener's last turn and the speaker's answer to it, so that "yes, last week" keeps its
+question), the speaker's last turn alone, and the listener's turn itself. Only single turns are encoded; threads and
+moments are sums of them, so a long conversation costs one new vector a turn. From the same vectors three linear
+readings are learnt: the emotion of a thread, the intent of a listener's turn, and its *mood* (the probability that it
+was said to someone glad), which keeps condolences away from good news.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 
 from harken.errors import HarkenError
-from harken.scoring.score import Measured, Score
+from harken.scoring.score import PERCENT, Measured, Score
 from harken.scoring.statistics import Resampling, Values
 
 _CELLS = 4_000_000
@@ -87,7 +87,10 @@ def with_intervals(measured: Sequence[Measured], resamples: Resamples) -> list[S
     for place, one in enumerate(measured):
         ends: tuple[float | None, float | None] = (None, None)
         if found[place]:
-            ends = resamples.interval(np.concatenate(found[place]), one.value, one.statistic.resampling)
+            low, high = resamples.interval(np.concatenate(found[place]), one.value, one.statistic.resampling)
+            if one.unit == PERCENT:  # halves laid around a value may reach past what can be
+                low, high = max(low, 0.0), min(high, max(100.0, one.value))
+            ends = low, high
         scores.append(one.score(*ends))
     return scores
 

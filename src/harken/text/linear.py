@@ -1,8 +1,8 @@
 """A linear reading of sentence vectors, kept as two small arrays.
 
 Linear discriminant analysis with a shrunk covariance: closed form, so it is fitted in a second over thousands of
-vectors, and with a few dozen examples a class it reads new text at least as well as logistic regression. scikit-learn fits it;
-reading needs only numpy, so a fitted head loads in no time.
+vectors, and with a few dozen examples a class it reads new text at least as well as logistic regression. scikit-learn
+fits it; reading needs only numpy, so a fitted head loads in no time.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def fit(
 ) -> Linear:
     """The head that tells `count` classes apart, rare ones counting as much as frequent ones.
 
-    A class without examples gets a score that no softmax will choose. The analysis takes its Gaussians at their word and
-    is far too sure of itself on new text; a temperature above 1, chosen on held-out dialogues, mends that.
+    A class without examples gets a score that no softmax will choose. The analysis takes its Gaussians at their word
+    and is far too sure of itself on new text; a temperature above 1, chosen on held-out dialogues, mends that.
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
