@@ -18,13 +18,13 @@ chat: $(RUN) ## talk to the built-in listener
 	@.venv/bin/harken chat
 
 test: $(DEV) ## run every test
-	@.venv/bin/python -m pytest -n 2 --dist loadgroup
+	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist loadgroup
 
 check: $(DEV) ## ruff, mypy --strict and the fast tests
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
-	@.venv/bin/python -m pytest -n 2 --dist loadgroup -m 'not slow' -q
+	@OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist loadgroup -m 'not slow' -q
 
 bench: $(DEV) ## measure speed and memory; figures go to benchmarks/results
 	@.venv/bin/python -m benchmarks

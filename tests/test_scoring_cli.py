@@ -99,6 +99,9 @@ def test_likelihoods_are_scored_too(harken: Harken, tmp_path: Path) -> None:
     assert {score["metric"]: score["value"] for score in json.loads(out)["scores"]} == pytest.approx(
         {"ppl-token": 2.718281828, "ppl-utterance": 2.718281828, "ppl-word": 7.389056099}
     )
+    code, _, err = harken("score", path, "--by", "emotion")
+    assert code == 2
+    assert "holds likelihoods, for which there is no --by" in err
 
 
 def test_bad_lines_stop_it_or_are_left_out_and_counted(harken: Harken, file: Path) -> None:
@@ -111,8 +114,8 @@ def test_bad_lines_stop_it_or_are_left_out_and_counted(harken: Harken, file: Pat
     code, out, err = harken("score", file, "--skip-bad", "--json", "--metrics", "length")
     assert code == 0
     assert json.loads(out)["bad_lines"] == 2
-    assert "left out: 1 × the reply is empty" in err
-    assert "left out: 1 × broken JSON" in err
+    assert "1 × the reply is empty" in err
+    assert "1 × broken JSON" in err
     assert "2 bad lines left out" in harken("score", file, "--skip-bad", "--metrics", "length")[1]
 
 
@@ -120,6 +123,7 @@ def test_bad_lines_stop_it_or_are_left_out_and_counted(harken: Harken, file: Pat
     ("arguments", "says"),
     [
         (("--metrics", "bleu-mose"), "unknown metric 'bleu-mose'; did you mean 'bleu-moses'?"),
+        (("--metrics", "ppl-token"), "ppl-token is measured on likelihoods, not on replies"),
         (("--metrics", "emotion-top1"), "it needs the field 'predicted_emotion', which no line has"),
         (("--tokenize", "mole"), "unknown tokenisation 'mole'; did you mean 'moel'?"),
         (("--by", "emotoin"), "no line has the field 'emotoin'; did you mean 'emotion'?"),

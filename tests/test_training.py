@@ -21,9 +21,11 @@ from harken.dialogue import Dialogue, Turn, examples
 from harken.errors import HarkenError
 from harken.listeners.generator import GeneratorListener, tidy
 from harken.models.losses import Term
+from harken.scoring.perplexity import read_likelihoods, score_likelihoods
 from harken.text.batches import encode_dialogues
 from harken.training.config import TrainingConfig, build_config, load_config
-from harken.training.evaluate import evaluate, likelihoods, summary
+from harken.training.evaluate import evaluate, summary
+from harken.training.likelihoods import likelihoods, write_likelihoods
 from harken.training.loop import objective, train
 from harken.training.optimisers import learning_rate
 from harken.training.run import load_run, read_checkpoint, read_weights, write_weights
@@ -170,16 +172,29 @@ def test_figures_do_not_depend_on_the_batch_size(tmp_path: Path) -> None:
     one, many = (summary(evaluate(run.generator, rows, batch_size=size)) for size in (1, 64))
     assert one == pytest.approx(many, rel=1e-5)
     told = [example for dialogue in dialogues for example in examples(dialogue)]
-    each = list(likelihoods(run.generator, run.vocabulary, run.config.text, told))
-    assert math.exp(sum(x.nll for x in each) / sum(x.tokens for x in each)) == pytest.approx(
-        one["perplexity"], rel=1e-5
-    )
-    mean = sum(x.nll / x.tokens for x in each) / len(each)
+    each = list(likelihoods(run, told))
+    whole = math.exp(sum(line["nll"] for line in each) / sum(line["tokens"] for line in each))
+    assert whole == pytest.approx(one["perplexity"], rel=1e-5)
+    mean = sum(line["nll"] / line["tokens"] for line in each) / len(each)
     assert math.exp(mean) == pytest.approx(one["perplexity_utterance_mean"], rel=1e-5)
-    first = next(x for x in each if x.id == told[0].id)
-    assert (first.words, first.characters) == (5, len("So rainy! I hear you."))
-    hits = sum(x.predicted_emotion == example.emotion for x in each for example in told if example.id == x.id)
+    first = next(line for line in each if line["id"] == told[0].id)
+    assert (first["words"], first["characters"]) == (5, len("So rainy! I hear you."))
+    hits = sum(line["predicted_emotion"] == line["emotion"] for line in each)
     assert hits / len(told) == pytest.approx(one["emotion_top1"], abs=1e-5)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_a_likelihood_file_has_both_protocols_when_asked(tmp_path: Path) -> None:
+    metrics = train(config(), tmp_path / "run")
+    out = tmp_path / "likelihoods.jsonl"
+    assert write_likelihoods(load_run(tmp_path / "run"), "test", out, oracle=True) == 8
+    scores = {score.metric: score.value for score in score_likelihoods(read_likelihoods(out)).scores}
+    assert scores["ppl-token"] == pytest.approx(metrics["test"]["perplexity"], rel=1e-5)
+    assert scores["ppl-utterance-oracle"] == pytest.approx(
+        metrics["test_oracle"]["perplexity_utterance_mean"], rel=1e-5
+    )
+    with pytest.raises(HarkenError, match="unknown split"):
+        write_likelihoods(load_run(tmp_path / "run"), "tset", out)
 
 
 @pytest.mark.usefixtures("corpora")
@@ -279,7 +294,7 @@ def test_a_reply_file_is_resumed_where_it_stopped(tmp_path: Path, monkeypatch: p
     train(config(), tmp_path / "run")
     run, out, decoding = load_run(tmp_path / "run"), tmp_path / "replies.jsonl", DecodingConfig(beam=2, max_length=6)
     monkeypatch.setattr("harken.decoding.replies.BATCH", 1)
-    assert write_replies(run, "test", out, decoding) == 4
+    assert write_replies(run, "test", out, config=decoding) == 4
     whole = out.read_text()
     lines = [json.loads(line) for line in whole.splitlines()]
     assert [line["id"] for line in lines] == ["test0:1", "test1:1", "test2:1", "test3:1"]
@@ -300,10 +315,10 @@ def test_a_reply_file_is_resumed_where_it_stopped(tmp_path: Path, monkeypatch: p
 
     out.unlink()
     with pytest.raises(EnoughError):
-        write_replies(run, "test", out, decoding, started=interrupted)
+        write_replies(run, "test", out, config=decoding, started=interrupted)
     assert not out.exists()
     left: list[int] = []
-    write_replies(run, "test", out, decoding, started=lambda total: left.append(total) or (lambda _: None))  # type: ignore[func-returns-value]
+    write_replies(run, "test", out, config=decoding, started=lambda total: left.append(total) or (lambda _: None))  # type: ignore[func-returns-value]
     assert left == [2]
     assert out.read_text() == whole
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
 def chat(
+    run_folder: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="A trained run; the built-in listener by default.")
+    ] = None,
     pool: Annotated[
         list[str] | None,
         typer.Option("--pool", help="A stored corpus whose training turns join the built-in listener's; repeatable."),
@@ -29,5 +33,5 @@ def chat(
     with waiting("Opening the listener"):
         care = Care(country=country)
     with counted("Reading the listener's corpus (once)") as started:
-        listener = load_listener(pool=pool or (), started=started)
+        listener = load_listener(run_folder, pool=pool or (), started=started)
     run(Chat(Careful(listener, care)), as_json=as_json)

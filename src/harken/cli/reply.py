@@ -11,7 +11,7 @@ import typer
 def reply(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
-    out: Annotated[Path | None, typer.Option(help="The reply file; RUN/replies-SPLIT.jsonl by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; RUN/replies-SPLIT.jsonl by default.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses of the beam; 1 is greedy.")] = 1,
     changes: Annotated[
         list[str] | None,
@@ -19,21 +19,27 @@ def reply(
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="Another corpus than the run was trained on.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many responses.")] = None,
+    likelihoods: Annotated[
+        bool, typer.Option("--likelihoods", help="Write how likely the gold responses are, instead of replies.")
+    ] = False,
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Let the model see gold emotions (published protocol).")
     ] = False,
 ) -> None:
     """Write the replies of a run for a split; interrupted, it goes on where it stopped."""
+    from functools import partial
+
     from harken import config as configs
     from harken.cli.progress import counted
     from harken.decoding.replies import write_replies
     from harken.decoding.search import DecodingConfig
+    from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
 
     decoding = configs.build(DecodingConfig, configs.with_overrides({"beam": beam}, changes or ()), "harken reply")
-    target = out or run / f"replies-{split}.jsonl"
-    with counted("Replying") as started:
-        count = write_replies(
-            load_run(run), split, target, decoding, corpus=corpus, limit=limit, oracle=oracle, started=started
-        )
-    typer.echo(f"{count:,} replies in {target}")
+    what = "likelihoods" if likelihoods else "replies"
+    target = out or run / f"{what}-{split}.jsonl"
+    write = write_likelihoods if likelihoods else partial(write_replies, config=decoding)
+    with counted("Reading" if likelihoods else "Replying") as started:
+        count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
+    typer.echo(f"{count:,} {what} in {target}")

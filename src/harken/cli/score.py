@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.errors import HarkenError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -63,6 +65,8 @@ def score(
     resamples = Resamples(samples=bootstrap, seed=seed)
     settings = Settings(tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet)
     if is_likelihoods(file):
+        if by or references:
+            raise HarkenError(f"{file}: holds likelihoods, for which there is no --by and no --references")
         found = read_likelihoods(file, skip_bad=skip_bad)
         skipped, scored = found.skipped, score_likelihoods(found, names, resamples=resamples)
     else:
@@ -71,7 +75,7 @@ def score(
             scored = score_replies(replies, names, settings=settings, resamples=resamples, by=by, heard=heard)
         skipped = replies.skipped
     for line in skipped.lines():
-        print(f"left out: {line}", file=sys.stderr)
+        print(line, file=sys.stderr)
     if as_json:
         print(json.dumps(scored.to_json(), ensure_ascii=False, indent=2))
     else:

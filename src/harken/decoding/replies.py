@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from harken import dialogue
 from harken.decoding.search import DecodingConfig, decode_state
 from harken.dialogue import Example
 from harken.files import write_json_lines
@@ -22,7 +21,8 @@ from harken.labels import EMOTIONS
 from harken.models.contract import Generator
 from harken.text.batches import Encoded, collate, encode_example
 from harken.text.vocabulary import TextConfig, Vocabulary
-from harken.training.run import Run, read_corpus
+from harken.training.likelihoods import examples_of
+from harken.training.run import Run
 
 BATCH = 64
 
@@ -89,8 +89,8 @@ def write_replies(
     run: Run,
     split: str,
     out: Path,
-    config: DecodingConfig,
     *,
+    config: DecodingConfig,
     corpus: str | None = None,
     limit: int | None = None,
     oracle: bool = False,
@@ -100,12 +100,7 @@ def write_replies(
 
     `started` hears how many replies there are to make and gives back a function that hears the progress.
     """
-    chosen = [
-        example
-        for d in read_corpus(corpus or run.config.corpus)
-        if d.split == dialogue.split(split)
-        for example in dialogue.examples(d, run.config.text.history)
-    ][:limit]
+    chosen = examples_of(run, split, corpus, limit)
     partial = out.with_name(out.name + ".part")
     head = {"run": run.name, "split": split, "oracle": oracle, "limit": limit, "decoding": asdict(config)}
     done = _taken_up(partial, head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from harken.corpora.starter import starter_dialogues
 from harken.listeners.base import Exemplar, Listener, Reply
@@ -11,13 +12,22 @@ __all__ = ["Exemplar", "Listener", "Reply", "load_listener"]
 
 
 def load_listener(
-    *, pool: Sequence[str] = (), started: Callable[[int], Callable[[int], None]] | None = None
+    run: str | Path | None = None,
+    *,
+    pool: Sequence[str] = (),
+    started: Callable[[int], Callable[[int], None]] | None = None,
 ) -> Listener:
-    """The listener that `harken chat` uses: the built-in one, its pool widened by the training turns of stored corpora.
+    """The listener that `harken chat` uses: that of a run folder, or the built-in one.
 
-    The first load encodes the pool and keeps the vectors in the data home; `started` hears how many texts that is and
-    gives back a function that hears the progress.
+    The built-in one's pool is widened by the training turns of the stored corpora in `pool`. The first load encodes the
+    pool and keeps the vectors in the data home; `started` hears how many texts that is and gives back a function that
+    hears the progress.
     """
+    if run is not None:
+        from harken.listeners.generator import GeneratorListener
+
+        return GeneratorListener.load(Path(run))
+
     from harken.corpora import store
     from harken.listeners.builtin import BuiltInListener
     from harken.listeners.pool import build_pool

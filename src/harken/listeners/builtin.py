@@ -73,6 +73,7 @@ def _kinship() -> Floats:
 
 _KINSHIP = _kinship()
 _NEUTRAL = FEELINGS.index("neutral")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\w)")
 _HE = re.compile(r"\b(he|him|his|himself)\b", re.IGNORECASE)
 _SHE = re.compile(r"\b(she|her|hers|herself)\b", re.IGNORECASE)
 _MEN = re.compile(
@@ -114,8 +115,8 @@ class BuiltInListener:
         rows = np.union1d(self.pool.near(thread, moment, last, CANDIDATES), np.flatnonzero(self._anywhere))
         terms = self._terms(rows, thread, moment, last, feelings, conversation)
         total = np.sum(list(terms.values()), axis=0)
-        order = np.argsort(-total, kind="stable")
-        order = [place for place in order if not self._was_said(rows[place], conversation)] or list(order)
+        ranked = np.argsort(-total, kind="stable").tolist()
+        order = [place for place in ranked if not self._was_said(rows[place], conversation)] or ranked
         chosen, *others = order[:6]
         return Reply(
             text=self.pool.entries[rows[chosen]].answered,
@@ -128,7 +129,7 @@ class BuiltInListener:
 
     @lru_cache(maxsize=1024)  # noqa: B019  (one listener lives as long as its process)
     def _encode(self, text: str) -> Floats:
-        return self.encoder.encode([text])[0]
+        return np.asarray(self.encoder.encode([text])[0])
 
     def _read(self, conversation: Sequence[Turn], thread: Floats) -> Floats:
         """The emotion of the conversation, (33,).
@@ -163,12 +164,15 @@ class BuiltInListener:
         near = (_KINSHIP @ feelings)[self._emotions[rows]]
         # What fits anyone with this emotion is granted a likeness, in full if it is the likeliest emotion of all.
         granted = np.where(self._anywhere[rows], w.anywhere * np.sqrt(near / near.max()), -1.0)
-        # Small talk answers what was just said, whatever the story.
+        # Small talk answers what was just said, whatever the story; "fair enough. bye!" is a goodbye.
         chatter = self._emotions[rows] == _NEUTRAL
-        story = np.where(chatter, said, told)
+        in_the_end = self._encode(_SENTENCE_END.split(conversation[-1].text.strip())[-1])
+        chat = np.maximum(said, of["said"][rows] @ in_the_end)
+        story = np.where(chatter, chat, told)
         story = np.maximum(story - np.maximum(0, w.sure - story), granted)  # a half-known story is worse than none
-        exchange = np.where(chatter, said, np.maximum(of["moment"][rows] @ moment, granted))
-        glad, sorry = float(feelings[GLAD].sum()), float(feelings[SORRY].sum())
+        exchange = np.where(chatter, chat, np.maximum(of["moment"][rows] @ moment, granted))
+        tone = self._tone.polarity_scores(conversation[-1].text)["compound"] * feelings[_NEUTRAL]
+        glad, sorry = feelings[GLAD].sum() + max(0.0, tone), feelings[SORRY].sum() + max(0.0, -tone)
         mood = self.pool.mood[rows]
         asked = ["?" in turn.text for turn in conversation if turn.role == "listener"][-2:]
         misplaced = (self._follow_up[rows] != follow_up) & ~chatter

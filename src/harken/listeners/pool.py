@@ -194,7 +194,7 @@ def _compute(entries: Sequence[Entry], encoder: SentenceEncoder, started: Starte
     encoded = encoder.encode(list(row), advance=started(len(row)) if started else None)
 
     def of(text: str) -> Vectors:
-        return encoded[row[text]]
+        return np.asarray(encoded[row[text]])
 
     arrays: dict[str, Any] = {
         "situation": np.stack([of(entry.situation) for entry in entries]),

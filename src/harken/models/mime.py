@@ -17,9 +17,9 @@ refined by either, the speaker's own polarity first, and a gate mixes the two fo
     L             losses()                             (31), (32)
 
 What the paper leaves open. Training hears the posterior's sample; a reply hears the prior's mean, to be the same every
-time. The e_g that (16) and (17) take as given is pooled from a sample of the prior and a constant to them; its
-log P(e_g | z_g, C) is that of the members it was pooled from, under (9). The posterior has a first layer per group.
-Only a context of no words keeps its CTX, which (20) leaves out.
+time. The e_g that (16) and (17) take as given is the one a sample of the prior pools, a constant to them, and
+P(e_g | z_g, C) is a unit Gaussian around the one z_g pools. The posterior has a first layer per group. Only a context
+of no words keeps its CTX, which (20) leaves out.
 
 `variant: release` follows the authors' code: an encoder each for (22) and (23), CTX kept in (20), the positive group's
 variance for both groups; the decoder hears the prior's sample, also in replying; of (16) only the divergence is left.
@@ -89,9 +89,9 @@ def divergence(q: Normal, p: Normal) -> Tensor:
     return 0.5 * (p.log_variance - q.log_variance + ratio - 1).sum(-1)  # (16), first part
 
 
-def surprise(given: Tensor, logits: Tensor) -> Tensor:
-    """-log P of members drawn from `given`, two of (B, n_g) -> (B,)."""
-    return -(given * F.log_softmax(logits, dim=-1)).sum(-1)  # (16), second part
+def surprise(given: Tensor, pooled: Tensor) -> Tensor:
+    """-log P of a vector under the unit Gaussian around another, but for a constant, two of (B, D) -> (B,)."""
+    return 0.5 * ((given - pooled) ** 2).sum(-1)  # (16), second part
 
 
 def mimic(positive: Tensor, negative: Tensor, is_positive: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,28 +126,27 @@ class ResponseEmotions(nn.Module):
         """c (B, D), E_E (E, D) -> e_g (B, D) per group, and in training the parts of the bound, (B,) each."""
         first = [F.relu(self.first(summary))] * len(self.groups)  # (11)
         if not self.stochastic:
-            return self.pooled(_each(self.mean, first), emotions)[0], {}  # (12)
+            return self.pooled(_each(self.mean, first), emotions), {}  # (12)
         prior = _normals(self.mean, self.log_variance, first)  # (7), (12)
         noisy = self.training or self.release
-        z = [p.at(torch.randn_like(p.mean)) if noisy else p.mean for p in prior]  # (8), (14)
-        pooled, logits = self.pooled(z, emotions)
+        pooled = self.pooled(
+            [p.at(torch.randn_like(p.mean)) if noisy else p.mean for p in prior], emotions
+        )  # (8), (14)
         if not self.training:
             return pooled, {}
-        inner = [F.relu(x) for x in _each(self.posterior_first, [torch.cat([summary, e.detach()], -1) for e in pooled])]
-        posterior = _normals(self.posterior_mean, self.posterior_log_variance, inner)  # (17)
+        given = [e.detach() for e in pooled]
+        inner = _each(self.posterior_first, [torch.cat([summary, e], dim=-1) for e in given])
+        posterior = _normals(self.posterior_mean, self.posterior_log_variance, [F.relu(x) for x in inner])  # (17)
         bound = {"kl": _sum(map(divergence, posterior, prior))}
         if self.release:
             return pooled, bound
-        z = [q.at(torch.randn_like(q.mean)) for q in posterior]
-        given = [x.detach().softmax(-1) for x in logits]
-        pooled, logits = self.pooled(z, emotions)
-        return pooled, bound | {"reconstruction": _sum(map(surprise, given, logits))}  # (16)
+        pooled = self.pooled([q.at(torch.randn_like(q.mean)) for q in posterior], emotions)
+        return pooled, bound | {"reconstruction": _sum(map(surprise, given, pooled))}  # (16)
 
-    def pooled(self, z: Iterable[Tensor], emotions: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """z_g (B, D) per group -> e_g (B, D), and the logits of the members, (B, n_g), per group."""
-        logits = _each(self.members, z)
-        d = [x.softmax(-1) for x in logits]  # (9)
-        return [d_g @ emotions[group] for d_g, group in zip(d, self.groups, strict=True)], logits  # (10)
+    def pooled(self, z: Iterable[Tensor], emotions: Tensor) -> list[Tensor]:
+        """z_g -> e_g, (B, D) -> (B, D) per group."""
+        d = [x.softmax(-1) for x in _each(self.members, z)]  # (9)
+        return [d_g @ emotions[group] for d_g, group in zip(d, self.groups, strict=True)]  # (10)
 
 
 class Mime(Transformer):

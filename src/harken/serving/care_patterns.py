@@ -125,8 +125,8 @@ def _expand(line: str, words: Mapping[str, str]) -> str:
             raise HarkenError(f"care_patterns.yaml: '{line}' uses {{{found.group(1)}}}, which `words` does not define")
         return words[found.group(1)]
 
-    gap = rf" (?:[^ {BREAK}]+ )"
+    gap = rf"(?: [^ {BREAK}]+)"
     line = re.sub(r"\{([a-z_]+)\}", named, line)
-    line = line.replace(" ... ", gap + "{0,6}").replace(" .. ", gap + "{0,3}")
+    line = line.replace(" ...", gap + "{0,6}").replace(" ..", gap + "{0,3}")
     line = re.sub(r"^\^ ?", rf"(?:^|(?<=\\{BREAK} ))", line)
-    return re.sub(r" ?\$$", rf"(?= \\{BREAK}|$)", line)
+    return re.sub(r" ?\$", rf"(?= \\{BREAK}|$)", line)

@@ -93,7 +93,7 @@ _SPELLING = {
     "kind of": "kinda",
     "should have": "shoulda should've",
     "any more": "anymore nomore animore",
-    "for ever": "forever 4ever 4eva",
+    "forever": "4ever 4eva foreva",
     "years": "yrs",
     "year": "yr",
     "with you": "witchu",
@@ -147,7 +147,6 @@ _SPELLING = {
     "that is": "thats",
     "there is": "theres",
     "what is": "whats",
-    "let us": "lets",
     "somebody's": "sumbodys",
     "paracetamol": "paracetemol paracetomol",
     "tylenol": "tylonol",
@@ -156,10 +155,10 @@ _SPELLING = {
 _WRITTEN_OUT = {variant: word for word, variants in _SPELLING.items() for variant in variants.split()}
 
 _FILLERS = frozenset(
-    "just really so very honestly actually literally genuinely truly simply only even ever always sometimes often seriously "
+    "just really so very honestly actually literally genuinely truly simply even ever always sometimes often seriously "
     "basically totally absolutely completely utterly maybe perhaps probably possibly still again quite pretty "
     "fucking fuckin effing freaking frigging bloody goddamn damn damned fkn fking flipping tbh ngl fr frfr lol lmao lmfao "
-    "haha hahaha omg imo tho though also already constantly suddenly finally anyway well um uh erm bruh "
+    "haha hahaha omg imo tho though also already constantly suddenly finally anyway uh erm bruh "
     "definitely certainly clearly obviously frankly currently lately recently secretly desperately badly fully".split()
 )
 
@@ -177,7 +176,7 @@ _ID = re.compile(r"\bid (?=rather|be|never|do|have|kill|like|die|love|end|hurt|g
 _ILL = re.compile(r"\bill (?=kill|do|be|never|end|hurt|stab|shoot|make|get|not|take|jump|hang|die|see)")
 _TAILS = {"'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "n't": " not"}
 _SUBJECTS = frozenset("he she it that there what who where how here".split())
-_SELVES = re.compile(r"\b(my|her|him|your|them|our) (self|selves)\b")
+_SELVES = re.compile(r"\b(my|her|him|your|them|our) (self|selves)\b(?! (?:harm|injur|inflict|mutilat))")
 _SH = re.compile(r"\bsh(?= (?:urges?|relapse[ds]?|clean|scars|thoughts|tonight)\b)|(?<=\bdoing )sh\b|(?<=\bdo )sh\b|(?<=\bdid )sh\b")
 _DROPPED_G = re.compile(
     r"\b(liv|dy|cutt|kill|hurt|hitt|beat|touch|go|do|think|feel|try|be|tak|mak|com|end|harm|burn|say|tell|keep|drink)in'?\b"
@@ -195,7 +194,7 @@ def plain(text: str) -> str:
     for sentence in _ENDS.split(_DOTS.sub(" ", _keep_disguises(text))):
         words = " ".join(_words(sentence))
         words = _SELVES.sub(lambda found: found.group(1) + found.group(2), words)
-        words = _IS.sub(" is", words).replace(" is been ", " has been ")
+        words = _IS.sub(" is", words).replace(" is been ", " has been ").replace(" is had ", " has had ").replace("for ever", "forever")
         words = _ID.sub("i would ", _ILL.sub("i will ", _SH.sub("self harm", words)))
         words = " ".join(word for word in words.split() if word not in _FILLERS)
         if words:

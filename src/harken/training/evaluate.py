@@ -6,33 +6,17 @@ figures do. Everything is a sum with its count, so parts add up whatever the bat
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from harken.dialogue import Example
-from harken.labels import EMOTIONS
 from harken.models.contract import Generator
 from harken.models.losses import Term, emotion_hits, perplexity
-from harken.text.batches import Encoded, encode_example, in_order_of_length
-from harken.text.vocabulary import UNK, TextConfig, Vocabulary
+from harken.text.batches import Encoded, in_order_of_length
+from harken.text.vocabulary import UNK
 
 TOPS = (1, 2, 5)
-
-
-@dataclass(frozen=True, slots=True)
-class Likelihood:
-    """One response: its NLL in nats over its tokens (the end included), its length in words and characters."""
-
-    id: str
-    nll: float
-    tokens: int
-    words: int
-    characters: int
-    predicted_emotion: str | None
 
 
 @torch.inference_mode()
@@ -81,36 +65,3 @@ def summary(sums: dict[str, Term]) -> dict[str, float | int]:
     }
     figures |= {f"emotion_{name}": float(term.mean) for name, term in sums.items() if name.startswith("top")}
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in figures.items()}
-
-
-@torch.inference_mode()
-def likelihoods(
-    generator: Generator,
-    vocabulary: Vocabulary,
-    text: TextConfig,
-    examples: Sequence[Example],
-    *,
-    batch_size: int = 64,
-    oracle: bool = False,
-    advance: Callable[[int], None] | None = None,
-) -> Iterator[Likelihood]:
-    """The likelihood of each example's response, batch by batch, so in no particular order."""
-    generator.eval()
-    rows = [encode_example(example, vocabulary, text) for example in examples]
-    for chosen, batch in in_order_of_length(rows, batch_size):
-        on_device = batch.to(generator.output.weight.device)
-        state = generator.encode(on_device, oracle=oracle)
-        nll = generator.nll(on_device, state).double().sum(1).tolist()
-        emotions = [None] * len(chosen) if state.emotion_logits is None else state.emotion_logits.argmax(1).tolist()
-        for i, value, emotion in zip(chosen, nll, emotions, strict=True):
-            said = examples[i].response.text
-            yield Likelihood(
-                id=examples[i].id,
-                nll=value if math.isfinite(value) else math.inf,
-                tokens=len(rows[i].target),
-                words=len(said.split()),
-                characters=len(said),
-                predicted_emotion=None if emotion is None else EMOTIONS[emotion],
-            )
-        if advance is not None:
-            advance(len(chosen))

@@ -12,9 +12,13 @@ from harken.scoring.metrics.sentiment import SENTIMENT
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*BLEU, *OVERLAP, *DIVERSITY, *SENTIMENT, *LABELS)}
 
+_OF_LIKELIHOODS = ("ppl-", "bits-per-character")
+
 
 def metric(name: str) -> Metric:
     """The metric of that name; an unknown name is an error that suggests the nearest."""
+    if name.startswith(_OF_LIKELIHOODS):
+        raise HarkenError(f"{name} is measured on likelihoods, not on replies; score the file that holds them")
     if name not in METRICS:
         near = did_you_mean(name, METRICS)
         raise HarkenError(f"unknown metric '{name}'{near or '; the metrics are ' + ', '.join(METRICS)}")
