@@ -8,6 +8,7 @@ import subprocess
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from harken.errors import HarkenError
 from harken.scoring.material import Material, Settings, compound
 from harken.scoring.metrics import METRICS, metric
 from harken.scoring.metrics.overlap import common_subsequence
+from harken.scoring.perplexity import PERPLEXITIES
 from harken.scoring.replies import ReplyRecord
 from harken.scoring.score import Score
 from harken.scoring.tokenize import moses_words, tokenizer
@@ -98,7 +100,7 @@ def test_bleu_sentence_by_hand() -> None:
 
 
 @given(pairs)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_bleu_agrees_with_sacrebleu(texts: list[tuple[str, str]]) -> None:
     from sacrebleu.metrics.bleu import BLEU
 
@@ -110,7 +112,7 @@ def test_bleu_agrees_with_sacrebleu(texts: list[tuple[str, str]]) -> None:
 
 
 @given(pairs)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_bleu_agrees_with_nltk(texts: list[tuple[str, str]]) -> None:
     """NLTK takes the smallest float for a precision of nought, which leaves about 1e-75 where the papers have 0.
 
@@ -128,7 +130,7 @@ def test_bleu_agrees_with_nltk(texts: list[tuple[str, str]]) -> None:
 
 
 @given(pairs)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_bleu_agrees_with_nlg_eval_s_scorer(texts: list[tuple[str, str]]) -> None:
     """LEMPEx's figure comes from this scorer; it adds 1e-15 and 1e-9 against division by nought."""
     coco = pytest.importorskip("pycocoevalcap.bleu.bleu_scorer").BleuScorer(n=4)
@@ -180,7 +182,7 @@ def test_bigrams_joined_without_a_space_may_meet() -> None:
 
 
 @given(pairs)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_distinct_agrees_with_counting(texts: list[tuple[str, str]]) -> None:
     words = [reply.split() for reply, _ in texts]
     for order in (1, 2):
@@ -250,7 +252,7 @@ def test_common_subsequence_agrees_with_the_table(first: list[str], second: list
 
 
 @given(pairs)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_rouge_l_coco_agrees_with_pycocoevalcap(texts: list[tuple[str, str]]) -> None:
     rouge = pytest.importorskip("pycocoevalcap.rouge.rouge").Rouge()
     expected = [rouge.calc_score([reply], [response]) for reply, response in texts]
@@ -349,6 +351,17 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         metric("bleu-mose")
     with pytest.raises(HarkenError, match=r"unknown tokenisation 'moe'; did you mean 'moel'\?"):
         Settings(tokenize="moe")
+
+
+def test_the_documentation_knows_every_name() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert [name for name in (*METRICS, *PERPLEXITIES) if f"`{name}`" not in page] == []
+
+
+def test_the_documentation_s_worked_examples() -> None:
+    assert f"{score('bleu-moses', [SORRY, GREAT]).value:.1f}" == "51.8"
+    assert f"{score('bleu-sentence', [SORRY, GREAT]).value:.1f}" == "30.6"
+    assert f"{score('rouge-l', [('a x b', 'a b c d')]).value:.1f}" == "57.1"
 
 
 def test_no_reply_is_an_error() -> None:

@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 from harken.corpora.starter import starter_dialogues
 from harken.dialogue import Dialogue
 from harken.labels import EMOTIONS, INTENTS
 
 STOCK = (
-    "sorry to hear that", "that must be", "that must have been", "that sounds", "i can only imagine", "i understand how you",
-    "completely understandable", "thank you for sharing", "i'm here for you", "feelings are valid", "as an ai",
+    "sorry to hear that", "that must be", "that must have been", "that sounds", "i can only imagine",
+    "i understand how you", "completely understandable", "thank you for sharing", "i'm here for you", "feelings are valid", "as an ai",
 )  # fmt: skip
 
 
@@ -31,17 +33,12 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z']+", text.lower())
 
 
-def pieces(text: str) -> set[str]:
-    plain = " ".join(words(text))
-    return {plain[i : i + 5] for i in range(len(plain) - 4)}
-
-
 def test_every_emotion_has_at_least_twenty_dialogues_and_splits(corpus: list[Dialogue]) -> None:
     for emotion in EMOTIONS:
         of = [dialogue for dialogue in corpus if dialogue.emotion == emotion]
         assert len(of) >= 20
         assert {dialogue.split for dialogue in of} == {"train", "valid", "test"}
-        assert all(dialogue.situation for dialogue in of)
+        assert all(dialogue.situation for dialogue in of if not dialogue.extra.get("anywhere"))
 
 
 def test_turns_alternate_from_speaker_to_listener_two_to_six(corpus: list[Dialogue]) -> None:
@@ -64,12 +61,15 @@ def test_every_listener_turn_has_an_intent_and_all_nine_are_well_used(corpus: li
 
 def test_no_near_duplicates(corpus: list[Dialogue]) -> None:
     """No two stories share half of their five-letter pieces."""
-    long = [(d.id, pieces(" ".join(turn.text for turn in d.turns))) for d in corpus if d.emotion]
+    stories = [dialogue for dialogue in corpus if dialogue.emotion]
+    texts = [" ".join(words(" ".join(turn.text for turn in dialogue.turns))) for dialogue in stories]
+    pieces = CountVectorizer(analyzer="char", ngram_range=(5, 5), binary=True).fit_transform(texts)
+    sizes = np.asarray(pieces.sum(axis=1)).ravel()
+    shared = (pieces.astype(np.int32) @ pieces.T.astype(np.int32)).tocoo()
     near = [
-        (a, b)
-        for i, (a, of_a) in enumerate(long)
-        for b, of_b in long[:i]
-        if len(of_a & of_b) > 0.5 * min(len(of_a), len(of_b))
+        (stories[i].id, stories[j].id)
+        for i, j, n in zip(shared.row, shared.col, shared.data, strict=True)
+        if i < j and n > 0.5 * min(sizes[i], sizes[j])
     ]
     assert not near
 
@@ -80,7 +80,7 @@ def test_no_reply_is_said_twice(corpus: list[Dialogue]) -> None:
 
 
 def test_no_template_phrases(corpus: list[Dialogue]) -> None:
-    """Stock phrases in at most one reply of a hundred together, and no three opening words in more than one of fifty."""
+    """Stock phrases in at most one reply of a hundred together, no three opening words in more than one of fifty."""
     said = replies(corpus)
     stock = [text for text in said if any(phrase in text.lower() for phrase in STOCK)]
     assert len(stock) <= len(said) / 100, stock[:5]

@@ -29,7 +29,7 @@ from harken.errors import HarkenError, did_you_mean
 from harken.files import read_lines, write_json_lines
 from harken.scoring.evaluate import ALL, Scored
 from harken.scoring.replies import BadLineError, json_object
-from harken.scoring.score import Measured, Score
+from harken.scoring.score import Measured
 from harken.scoring.statistics import Sums, Values, ratio
 from harken.scoring.uncertainty import Resamples, with_intervals
 
@@ -170,6 +170,16 @@ def score_likelihoods(
 ) -> Scored:
     """The perplexities of a file; oracle lines give figures of their own, named `…-oracle`, beside the honest ones."""
     resamples = resamples or Resamples()
+    measured, left_out = measure_likelihoods(likelihoods, names)
+    scores = tuple(with_intervals(measured, resamples))
+    bad = sum(likelihoods.skipped.counts.values())
+    return Scored(likelihoods.name, measured[0].n, scores, left_out, bad, resamples)
+
+
+def measure_likelihoods(
+    likelihoods: Likelihoods, names: Sequence[str] | None = None
+) -> tuple[list[Measured], dict[str, str]]:
+    """The perplexities of a file, the honest ones first, and why others are left out."""
     honest = [one for one in likelihoods.records if one.protocol == "predicted"]
     oracle = [one for one in likelihoods.records if one.protocol == "oracle"]
     if not honest:
@@ -182,10 +192,9 @@ def score_likelihoods(
         if name not in PERPLEXITIES:
             near = did_you_mean(name, PERPLEXITIES)
             raise HarkenError(f"unknown metric '{name}' of likelihoods{near or '; use ' + ', '.join(PERPLEXITIES)}")
-    scores: list[Score] = []
+    measured: list[Measured] = []
     left_out = {}
     for records, suffix in ((honest, ""), (oracle, "-oracle")):
-        measured = []
         for name in (asked or PERPLEXITIES) if records else ():
             needs = PERPLEXITIES[name].needs
             if all(getattr(one, needs) is not None for one in records):
@@ -194,9 +203,7 @@ def score_likelihoods(
                 raise HarkenError(f"{name} cannot be measured here: it needs the field '{needs}' on every line")
             else:
                 left_out[name + suffix] = f"it needs the field '{needs}' on every line"
-        scores += with_intervals(measured, resamples)
-    bad = sum(likelihoods.skipped.counts.values())
-    return Scored(likelihoods.name, len(honest), tuple(scores), left_out, bad, resamples)
+    return measured, left_out
 
 
 def _measured(name: str, suffix: str, records: Sequence[Likelihood]) -> Measured:

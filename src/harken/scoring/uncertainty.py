@@ -72,27 +72,34 @@ def _pieces(samples: int, n: int) -> Iterator[int]:
 
 
 def with_intervals(measured: Sequence[Measured], resamples: Resamples) -> list[Score]:
-    """Every figure with its interval; all metrics of a file share the samples, so each is drawn once."""
-    if not measured:
-        return []
-    n = measured[0].n
-    found: dict[int, list[Values]] = {place: [] for place in range(len(measured))}
-    if resamples.samples and n > 1:
-        for kind in sorted({one.statistic.resampling for one in measured}):
-            for weights in resamples.draw(n, kind):
-                for place, one in enumerate(measured):
-                    if one.statistic.resampling == kind:
-                        found[place].append(one.statistic(weights))
-    scores = []
-    for place, one in enumerate(measured):
-        ends: tuple[float | None, float | None] = (None, None)
-        if found[place]:
-            low, high = resamples.interval(np.concatenate(found[place]), one.value, one.statistic.resampling)
-            if one.unit == PERCENT:  # halves laid around a value may reach past what can be
-                low, high = max(low, 0.0), min(high, max(100.0, one.value))
-            ends = low, high
-        scores.append(one.score(*ends))
-    return scores
+    """Every figure with its interval."""
+    figures = resampled(measured, resamples)
+    return [around(one, values, resamples) for one, values in zip(measured, figures, strict=True)]
+
+
+def resampled(measured: Sequence[Measured], resamples: Resamples) -> list[Values]:
+    """Each metric's figures of all samples, (S,), or (0,) where nothing can be resampled.
+
+    What was measured on the same number of examples shares its samples, so each is drawn once, and figures of two files
+    with the same examples are paired.
+    """
+    found: list[list[Values]] = [[np.empty(0)] for _ in measured]
+    for n, kind in sorted({(one.n, one.statistic.resampling) for one in measured if one.n > 1}):
+        for weights in resamples.draw(n, kind):
+            for place, one in enumerate(measured):
+                if (one.n, one.statistic.resampling) == (n, kind):
+                    found[place].append(one.statistic(weights))
+    return [np.concatenate(values) for values in found]
+
+
+def around(one: Measured, figures: Values, resamples: Resamples) -> Score:
+    """The figure with the interval that its resampled figures give."""
+    if not len(figures):
+        return one.score()
+    low, high = resamples.interval(figures, one.value, one.statistic.resampling)
+    if one.unit == PERCENT:  # halves laid around a value may reach past what can be
+        low, high = max(low, 0.0), min(high, max(100.0, one.value))
+    return one.score(low, high)
 
 
 Test = Literal["bootstrap", "randomisation"]
@@ -135,11 +142,25 @@ def paired(doubled: Sequence[Measured], resamples: Resamples, test: Test = "boot
             chance = _differences(group, _swaps(resamples, n))
         for place, one in enumerate(group):
             a, b = (float(side[0]) for side in values[place])
-            low, high = resamples.interval(spread[place], b - a, kind)
-            as_large = np.count_nonzero(np.abs(chance[place]) >= abs(b - a) - 1e-12)
-            p = (1 + as_large) / (1 + resamples.samples)
-            found[one.metric] = Difference(one.metric, a, b, b - a, low, high, p, test, resamples.samples)
+            found[one.metric] = _judged(one.metric, a, b, spread[place], chance[place], resamples, kind, test)
     return [found[one.metric] for one in doubled]
+
+
+def difference(
+    metric: str, kind: Resampling, first: tuple[float, Values], second: tuple[float, Values], resamples: Resamples
+) -> Difference:
+    """The paired bootstrap from each system's figure and its `resampled` figures, made without the other's file."""
+    spread = second[1] - first[1]
+    return _judged(metric, first[0], second[0], spread, spread - spread.mean(), resamples, kind, "bootstrap")
+
+
+def _judged(
+    metric: str, a: float, b: float, spread: Values, chance: Values, resamples: Resamples, kind: Resampling, test: Test
+) -> Difference:
+    low, high = resamples.interval(spread, b - a, kind)
+    as_large = np.count_nonzero(np.abs(chance) >= abs(b - a) - 1e-12)
+    p = (1 + as_large) / (1 + resamples.samples)
+    return Difference(metric, a, b, b - a, low, high, p, test, resamples.samples)
 
 
 Sides = tuple[Values, Values]
