@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harken.models.layers import (
     Attention,
     ConvFeedForward,
+    Dropout,
     Embedding,
     Encoder,
     Positions,
@@ -79,6 +80,18 @@ def test_a_window_is_a_convolution() -> None:
 def test_the_familys_feed_forward_never_goes_below_zero() -> None:
     """ReLU stands after the second convolution too."""
     assert ConvFeedForward(Shape(d_model=8), causal=True)(torch.randn(4, 9, 8)).min().item() == 0.0
+
+
+def test_dropout_keeps_the_mean_and_drops_its_share() -> None:
+    """Of a million ones a fifth go (51/256 exactly, ± 4 deviations); the rest are scaled by 256/205."""
+    torch.manual_seed(1)
+    x = torch.ones(1_000_001, requires_grad=True)
+    y = Dropout(0.2)(x)
+    assert abs((y == 0).float().mean().item() - 51 / 256) < 0.0016
+    assert y.max().item() == pytest.approx(256 / 205)
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach())  # type: ignore[arg-type]
+    assert Dropout(0.2).eval()(x) is x
 
 
 def test_embeddings_are_scaled_by_the_root_of_their_width() -> None:

@@ -16,7 +16,8 @@ from harken.labels import EMOTIONS, INTENTS
 
 STOCK = (
     "sorry to hear that", "that must be", "that must have been", "that sounds", "i can only imagine",
-    "i understand how you", "completely understandable", "thank you for sharing", "i'm here for you", "feelings are valid", "as an ai",
+    "i understand how you", "completely understandable", "thank you for sharing",
+    "i'm here for you", "feelings are valid", "as an ai",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import chat, data, reply, score, train
+from harken.cli import chat, compare, data, reply, score, train
 from harken.errors import HarkenError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("chat")(chat.chat)
 app.command("train")(train.train)
 app.command("reply")(reply.reply)
 app.command("score")(score.score)
+app.command("compare")(compare.compare)
 app.add_typer(data.app, name="data")
 
 

@@ -26,7 +26,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 from harken.dialogue import Turn
 from harken.labels import BY_NAME
 from harken.listeners.base import Exemplar, Reply, last_words
-from harken.listeners.pool import FEELINGS, GLAD, SORRY, Pool, moment_vector, stems, substance, thread_vector
+from harken.listeners.pool import FEELINGS, GLAD, SORRY, Pool, moment_vector, plain, stems, substance, thread_vector
 from harken.text.encoder import SentenceEncoder
 
 Floats = NDArray[np.float32]
@@ -41,7 +41,7 @@ class Weights:
     moment: float = 0.5
     said: float = 0.3
     fit: float = 0.2
-    emotion: float = 0.8
+    emotion: float = 0.55
     mood: float = 0.8
     foreign: float = 0.25
     place: float = 0.15
@@ -129,7 +129,7 @@ class BuiltInListener:
 
     @lru_cache(maxsize=1024)  # noqa: B019  (one listener lives as long as its process)
     def _encode(self, text: str) -> Floats:
-        return np.asarray(self.encoder.encode([text])[0])
+        return np.asarray(self.encoder.encode([plain(text)])[0])
 
     def _read(self, conversation: Sequence[Turn], thread: Floats) -> Floats:
         """The emotion of the conversation, (33,).
@@ -162,8 +162,11 @@ class BuiltInListener:
         said = of["said"][rows] @ last
         told = np.maximum(of["thread"][rows] @ thread, of["situation"][rows] @ thread)
         near = (_KINSHIP @ feelings)[self._emotions[rows]]
-        # What fits anyone with this emotion is granted a likeness, in full if it is the likeliest emotion of all.
-        granted = np.where(self._anywhere[rows], w.anywhere * np.sqrt(near / near.max()), -1.0)
+        glad, sorry = float(feelings[GLAD].sum()), float(feelings[SORRY].sum())
+        # What fits anyone with this emotion is granted a likeness, in full if it is the likeliest emotion on its side.
+        side = np.where(GLAD, glad, np.where(SORRY, sorry, 0.5))[self._emotions[rows]]
+        fits = near / near.max() * side / max(glad, sorry, 0.5)
+        granted = np.where(self._anywhere[rows], w.anywhere * np.sqrt(np.minimum(1, fits)), -1.0)
         # Small talk answers what was just said, whatever the story; "fair enough. bye!" is a goodbye.
         chatter = self._emotions[rows] == _NEUTRAL
         in_the_end = self._encode(_SENTENCE_END.split(conversation[-1].text.strip())[-1])
@@ -172,11 +175,11 @@ class BuiltInListener:
         story = np.maximum(story - np.maximum(0, w.sure - story), granted)  # a half-known story is worse than none
         exchange = np.where(chatter, chat, np.maximum(of["moment"][rows] @ moment, granted))
         tone = self._tone.polarity_scores(conversation[-1].text)["compound"] * feelings[_NEUTRAL]
-        glad, sorry = feelings[GLAD].sum() + max(0.0, tone), feelings[SORRY].sum() + max(0.0, -tone)
+        glad, sorry = glad + max(0.0, tone), sorry + max(0.0, -tone)
         mood = self.pool.mood[rows]
         asked = ["?" in turn.text for turn in conversation if turn.role == "listener"][-2:]
         misplaced = (self._follow_up[rows] != follow_up) & ~chatter
-        unasked = self._was_asked[rows] != conversation[-1].text.rstrip().endswith("?")
+        unasked = (self._was_asked[rows] != conversation[-1].text.rstrip().endswith("?")) & ~chatter
         return {
             "situation": w.situation * story,
             "moment": w.moment * exchange,

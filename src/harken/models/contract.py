@@ -74,6 +74,8 @@ class Generator(nn.Module, ABC):
 
     needs_emotion: ClassVar[bool] = False
     """Whether training needs the emotion of each dialogue."""
+    has_oracle: ClassVar[bool] = False
+    """Whether `encode` does anything with `oracle`: only then are figures under the gold emotion worth the time."""
     embedding: Embedding
     output: nn.Linear
 

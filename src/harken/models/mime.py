@@ -129,9 +129,8 @@ class ResponseEmotions(nn.Module):
             return self.pooled(_each(self.mean, first), emotions), {}  # (12)
         prior = _normals(self.mean, self.log_variance, first)  # (7), (12)
         noisy = self.training or self.release
-        pooled = self.pooled(
-            [p.at(torch.randn_like(p.mean)) if noisy else p.mean for p in prior], emotions
-        )  # (8), (14)
+        z = [p.at(torch.randn_like(p.mean)) if noisy else p.mean for p in prior]  # (8), (14)
+        pooled = self.pooled(z, emotions)
         if not self.training:
             return pooled, {}
         given = [e.detach() for e in pooled]
@@ -140,7 +139,8 @@ class ResponseEmotions(nn.Module):
         bound = {"kl": _sum(map(divergence, posterior, prior))}
         if self.release:
             return pooled, bound
-        pooled = self.pooled([q.at(torch.randn_like(q.mean)) for q in posterior], emotions)
+        z = [q.at(torch.randn_like(q.mean)) for q in posterior]
+        pooled = self.pooled(z, emotions)
         return pooled, bound | {"reconstruction": _sum(map(surprise, given, pooled))}  # (16)
 
     def pooled(self, z: Iterable[Tensor], emotions: Tensor) -> list[Tensor]:
@@ -153,6 +153,7 @@ class Mime(Transformer):
     """A Transformer whose decoder looks at the context as the reply's emotions refine it."""
 
     needs_emotion = True
+    has_oracle = True
     config: MimeConfig
     is_positive: Tensor
 
@@ -202,7 +203,7 @@ class Mime(Transformer):
         coloured = [torch.cat([context, e.unsqueeze(1).expand_as(context)], dim=-1) for e in emotions]  # (20), (21)
         if len(self.refiners) == len(coloured):
             return [refiner(x, pad) for refiner, x in zip(self.refiners, coloured, strict=True)]
-        both = self.refiners[0](torch.cat(coloured), pad.repeat(len(coloured), 1))  # (G * B, S, D)
+        both = self.refiners[0](torch.cat(coloured), pad.repeat(len(coloured), 1))  # (G · B, S, D)
         return list(both.chunk(len(coloured)))  # (22), (23)
 
     def fuse(self, refined: Sequence[Tensor]) -> Tensor:

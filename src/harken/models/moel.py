@@ -100,6 +100,7 @@ class Moel(Transformer):
     """A Transformer whose decoder, the meta listener, reads what the other listeners make of the response so far."""
 
     needs_emotion = True
+    has_oracle = True
     config: MoelConfig
 
     def __init__(self, config: MoelConfig, vocabulary: Vocabulary) -> None:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from harken.labels import EMOTIONS
 from harken.models.contract import Generator, State, shifted
-from harken.models.layers import Decoder, Embedding, Encoder, Shape, xavier
+from harken.models.layers import Decoder, Dropout, Embedding, Encoder, Shape, xavier
 from harken.models.losses import Term, emotion_terms
 from harken.text.batches import Batch
 from harken.text.vocabulary import Vocabulary
@@ -100,7 +100,7 @@ class MultiTr(Transformer):
     def __init__(self, config: TransformerConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.emotion = nn.Linear(config.d_model, len(EMOTIONS), bias=False)
-        self.emotion_dropout = nn.Dropout(config.dropout)
+        self.emotion_dropout = Dropout(config.dropout)
         xavier(self.emotion)
 
     def encode(self, batch: Batch, *, oracle: bool = False) -> State:

@@ -197,7 +197,7 @@ class Session:
             part = rows["valid"] if split == "valid" else rows["test"]
             if part:
                 metrics[split] = summary(self.evaluate(part))
-                if self.generator.needs_emotion:
+                if self.generator.has_oracle:
                     metrics[f"{split}_oracle"] = summary(self.evaluate(part, oracle=True))
         if self.world.is_main_process:
             write_json(self.folder / "metrics.json", metrics)

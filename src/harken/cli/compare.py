@@ -1,0 +1,82 @@
+"""`harken compare`: any number of reply files and runs in one table, and an HTML report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|RUN...", help="Reply files and run folders, or NAME=PATH; one name for several seeds."
+        ),
+    ],
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Names separated by commas, or 'all'. Default: all quick ones.", show_default=False),
+    ] = None,
+    tokenize: Annotated[str, typer.Option(help="How texts are cut: given, moel or 13a.")] = "given",
+    references: Annotated[Path | None, typer.Option(help="The gold responses, one a line.", show_default=False)] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="The system to test against. Default: the first.", show_default=False)
+    ] = None,
+    group: Annotated[
+        bool, typer.Option("--group", help="Join names that differ only in a seed (moel-seed1, moel-seed2).")
+    ] = False,
+    bootstrap: Annotated[int, typer.Option(help="Samples behind each interval and test; 0 for none.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 13,
+    test: Annotated[str, typer.Option(help="The paired test: bootstrap or randomisation.")] = "bootstrap",
+    by: Annotated[
+        str | None,
+        typer.Option(help="Also the figures by emotion, polarity, turn or a field of the files.", show_default=False),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which replies and figures of a run.")] = "test",
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report that opens in any browser, offline.", show_default=False)
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave bad lines out, and examples that not every file has.")
+    ] = False,
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Score empty replies as they are.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare reply files and runs: figures, intervals, paired tests, published figures, an HTML report."""
+    from harken.cli.compare_table import show
+    from harken.cli.progress import stages
+    from harken.scoring.compare import compare as compare_sources
+    from harken.scoring.compare_files import Options, test_of
+    from harken.scoring.compare_sources import find_sources
+    from harken.scoring.material import Settings
+    from harken.scoring.report import write_report
+    from harken.scoring.uncertainty import Resamples
+
+    options = Options(
+        metrics=None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()],
+        settings=Settings(tokenize=tokenize),
+        resamples=Resamples(samples=bootstrap, seed=seed),
+        test=test_of(test),
+        references=references,
+        by=by,
+        baseline=baseline,
+        split=split,
+        skip_bad=skip_bad,
+        allow_empty=allow_empty,
+    )
+    sources = find_sources(files, split=split, group=group)
+    with stages() as heard:
+        if html is None:
+            comparison = compare_sources(sources, options, heard=heard)
+        else:
+            comparison = write_report(html, sources, options, heard=heard)
+    if html is not None:
+        print(f"report in {html}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(comparison.to_json(), ensure_ascii=False, indent=2))
+    else:
+        show(comparison)

@@ -1,0 +1,3 @@
+"""stub"""
+def write_report(*a, **k):
+    raise NotImplementedError
