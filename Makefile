@@ -44,6 +44,7 @@ $(RUN): | .venv/.made
 	@rm -f .venv/.ready-*
 	@echo "Installing harken and what it needs ..." >&2
 	@$(PIP) --editable .
+	@.venv/bin/harken chat < /dev/null
 	@touch $@
 
 $(DEV): $(RUN)

@@ -17,14 +17,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("listener")]
 
 
 @pytest.fixture(scope="module")
-def encoder(warm_home: Path) -> SentenceEncoder:
+def encoder() -> SentenceEncoder:
     return SentenceEncoder()
 
 
 def test_vectors_have_length_one_and_meaning(encoder: SentenceEncoder) -> None:
     dog, puppy, tax = encoder.encode(["My dog is ill.", "The puppy is sick.", "The tax form is due in April."])
     assert np.allclose([dog @ dog, puppy @ puppy, tax @ tax], 1, atol=1e-5)
-    assert dog @ puppy > 0.6 > 0.3 > dog @ tax
+    assert dog @ puppy > 0.6
+    assert dog @ tax < 0.3
 
 
 def test_a_batch_changes_nothing(encoder: SentenceEncoder) -> None:

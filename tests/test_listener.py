@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS, INTENTS, POSITIVE
 from harken.listeners import Listener, load_listener
-from harken.listeners.builtin import BuiltInListener
+from harken.listeners.builtin import BuiltInListener, people
 from harken.listeners.pool import build_pool, moment_vector, stems, thread_vector
 from harken.text.encoder import SentenceEncoder
 
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("listener")]
 
 
 @pytest.fixture(scope="module")
-def listener(warm_home: Path) -> Listener:
+def listener() -> Listener:
     return load_listener()
 
 
@@ -112,25 +113,52 @@ def test_a_listener_does_not_answer_itself(listener: Listener) -> None:
         listener.reply([])
 
 
-def test_the_mood_term_can_be_seen_at_work(warm_home: Path) -> None:
-    """Two exchanges with the same story: gladness must pick the glad turn, sorrow the sorry one."""
+def small_pool() -> list[Dialogue]:
     story = "the results of the test came today"
-    pool = [
-        Dialogue(
-            "glad", (Turn("speaker", f"{story} and I am so happy"), Turn("listener", "Hooray! What joy!")), "joyful"
-        ),
-        Dialogue(
-            "sorry", (Turn("speaker", f"{story} and I am so sad"), Turn("listener", "I am sorry, it hurts.")), "sad"
-        ),
+    return [
+        Dialogue("glad", (Turn("speaker", f"{story} and I am happy"), Turn("listener", "Hooray! What joy!")), "joyful"),
+        Dialogue("sorry", (Turn("speaker", f"{story} and I am sad"), Turn("listener", "I am sorry, it hurts.")), "sad"),
     ]
+
+
+def test_the_mood_term_can_be_seen_at_work() -> None:
+    """Two exchanges with the same story: gladness must pick the glad turn, sorrow the sorry one."""
     encoder = SentenceEncoder()
-    small = BuiltInListener(build_pool(pool, encoder), encoder)
-    assert small.reply([Turn("speaker", f"{story}, wonderful, I'm delighted!")]).exemplars[0].source == "glad"
-    assert small.reply([Turn("speaker", f"{story}, terrible, I'm crying")]).exemplars[0].source == "sorry"
+    small = BuiltInListener(build_pool(small_pool(), encoder), encoder)
+    said = "the results of the test came today"
+    assert small.reply([Turn("speaker", f"{said}, wonderful, I'm delighted!")]).exemplars[0].source == "glad"
+    assert small.reply([Turn("speaker", f"{said}, terrible, I'm crying")]).exemplars[0].source == "sorry"
+
+
+def test_a_damaged_or_missing_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    heard: list[int] = []
+
+    def started(count: int) -> Callable[[int], None]:
+        heard.append(count)
+        return lambda done: None
+
+    encoder = SentenceEncoder()
+    first = build_pool(small_pool(), encoder, started)
+    build_pool(small_pool(), encoder, started)
+    assert len(heard) == 1, "the second time nothing is encoded"
+    (kept,) = (tmp_path / "harken").glob("pool-*.npz")
+    kept.write_bytes(kept.read_bytes()[:1000])
+    again = build_pool(small_pool(), encoder, started)
+    assert len(heard) == 2
+    assert np.allclose(first.vectors["thread"], again.vectors["thread"])
+    kept.unlink()
+    (tmp_path / "harken").rename(tmp_path / "gone")
+    (tmp_path / "harken").write_text("a file where the folder should be")
+    assert len(build_pool(small_pool(), SentenceEncoder(), started)) == 2, "a cache that cannot be kept stops nobody"
+
+
+def test_whom_a_turn_speaks_of() -> None:
+    assert people("Mum says she's fine, and the dogs too") == {"mother", "she", "dog"}
 
 
 def test_threads_and_moments_are_sums_of_turns() -> None:
-    """With axes for vectors: the thread of "a …8 words…" and "yes" leans to the sentence by 1 : 2/8, the moment is even."""
+    """With axes for vectors: the thread of a sentence and "yes" leans to the sentence by 1 : 2/8, the moment is even."""
     long = "this is a sentence with at least eight words"
     axes = {long: np.eye(3)[0], "really?": np.eye(3)[1], "yes": np.eye(3)[2]}
     turns = [Turn("speaker", long), Turn("listener", "really?"), Turn("speaker", "yes")]

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.dialogue import Dialogue, Turn, examples
+from harken.dialogue import ROLES, Dialogue, Turn, examples
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS
 from harken.text.batches import (
@@ -19,6 +19,7 @@ from harken.text.batches import (
     Encoded,
     collate,
     encode_context,
+    encode_dialogues,
     encode_example,
     epoch_order,
     in_order_of_length,
@@ -130,6 +131,13 @@ def test_a_context_is_one_sequence_with_roles() -> None:
     assert EMOTIONS[row.emotion] == "sad"
     assert row.feedback == [], "nothing follows the last turn"
     assert words.decode(encode_example(next(examples(TALK)), words, TextConfig()).feedback) == "thanks ."
+
+
+def test_the_speakers_turns_are_examples_when_asked() -> None:
+    words = words_of_talk()
+    both = encode_dialogues([TALK], words, TextConfig(), roles=ROLES)
+    assert [words.decode(row.target) for row in both] == ["i am sorry !", "thanks .", "how old was the dog ?"]
+    assert len(encode_dialogues([TALK], words, TextConfig())) == 2
 
 
 def test_a_long_context_keeps_its_end() -> None:

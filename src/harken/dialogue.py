@@ -7,7 +7,7 @@ act, times, names) waits in `extra` under the corpus's own names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -158,11 +158,16 @@ class Example:
         return self.dialogue.emotion
 
 
-def examples(dialogue: Dialogue, history: int | None = None) -> Iterator[Example]:
-    """The papers' way: one example per listener turn that follows something, with the last `history` turns before it."""
+def examples(
+    dialogue: Dialogue, history: int | None = None, roles: Collection[Role] = ("listener",)
+) -> Iterator[Example]:
+    """The papers' way: one example per listener turn that follows something, with the last `history` turns before it.
+
+    Other `roles` make examples of the speaker's turns too, which some models train on.
+    """
     if history is not None and history < 1:
         raise HarkenError(f"history = {history} must be at least 1 turn, or none for all turns")
     for position, turn in enumerate(dialogue.turns):
-        if turn.role == "listener" and position > 0:
+        if turn.role in roles and position > 0:
             start = 0 if history is None else max(0, position - history)
             yield Example(f"{dialogue.id}:{position}", dialogue.turns[start:position], turn, dialogue)

@@ -34,9 +34,15 @@ class RuntimeConfig:
 
 
 def home() -> Path:
-    """The data home: `HARKEN_HOME`, or `~/.local/share/harken`. It holds corpora and caches, nothing a package ships."""
+    """The data home: `HARKEN_HOME`, or `~/.local/share/harken`. It holds the corpora that were added."""
     chosen = os.environ.get("HARKEN_HOME")
     return Path(chosen).expanduser() if chosen else Path.home() / ".local" / "share" / "harken"
+
+
+def cache() -> Path:
+    """Where things lie that can be made again: `harken` under `XDG_CACHE_HOME`, or under `~/.cache`."""
+    chosen = os.environ.get("XDG_CACHE_HOME")
+    return (Path(chosen).expanduser() if chosen else Path.home() / ".cache") / "harken"
 
 
 def start(config: RuntimeConfig) -> torch.device:

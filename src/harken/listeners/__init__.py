@@ -20,7 +20,7 @@ def load_listener(
     """The listener that `harken chat` uses: that of a run folder, or the built-in one.
 
     The built-in one's pool is widened by the training turns of the stored corpora in `pool`. The first load encodes the
-    pool and keeps the vectors in the data home; `started` hears how many texts that is and gives back a function that
+    pool and keeps the vectors in the cache; `started` hears how many texts that is and gives back a function that
     hears the progress.
     """
     if run is not None:

@@ -8,7 +8,7 @@ Every candidate gets one sum, its terms visible in `Reply.scores`:
     fit         does the turn speak of what was just said
     emotion     probability of the candidate's emotion in the thread, near synonyms included
     mood        minus: a turn said to glad people against sorrow, and the reverse
-    foreign     minus: telling words, numbers and he/she of the turn that this speaker never used
+    foreign     minus: telling words and people of the turn that this speaker never mentioned
     place       minus: an opening as a follow-up, or the reverse; no answer to a question; a third question in a row
 """
 
@@ -26,7 +26,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 from harken.dialogue import Turn
 from harken.labels import BY_NAME
 from harken.listeners.base import Exemplar, Reply, last_words
-from harken.listeners.pool import FEELINGS, GLAD, SORRY, Pool, moment_vector, plain, stems, substance, thread_vector
+from harken.listeners.pool import FEELINGS, GLAD, SORRY, Pool, moment_vector, stems, substance, thread_vector
 from harken.text.encoder import SentenceEncoder
 
 Floats = NDArray[np.float32]
@@ -74,17 +74,62 @@ def _kinship() -> Floats:
 _KINSHIP = _kinship()
 _NEUTRAL = FEELINGS.index("neutral")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\w)")
-_HE = re.compile(r"\b(he|him|his|himself)\b", re.IGNORECASE)
-_SHE = re.compile(r"\b(she|her|hers|herself)\b", re.IGNORECASE)
-_MEN = re.compile(
-    r"\b(he|him|his|man|men|boy|son|dad|father|grandad|grandpa|grandfather|brother|husband|boyfriend|uncle|nephew|guy|mr)\b",
-    re.IGNORECASE,
-)
-_WOMEN = re.compile(
-    r"\b(she|her|hers|woman|women|girl|daughter|mum|mom|mother|nan|grandma|grandmother|sister|wife|girlfriend|aunt|niece|"
-    r"lady|mrs|ms)\b",
-    re.IGNORECASE,
-)
+_PEOPLE = {
+    "he": "he him his himself",
+    "she": "she her hers herself",
+    "mother": "mother mum mom mummy mommy mam mama",
+    "father": "father dad daddy papa",
+    "grandmother": "grandmother grandma gran granny nan nana",
+    "grandfather": "grandfather grandad grandpa",
+    "wife": "wife girlfriend fiancee",
+    "husband": "husband boyfriend fiance",
+    "child": "child children kid kids son sons daughter daughters baby boy girl",
+    "sister": "sister sisters",
+    "brother": "brother brothers",
+    "friend": "friend friends mate bestie",
+    "boss": "boss manager",
+    "colleague": "colleague colleagues coworker coworkers team",
+    "neighbour": "neighbour neighbours neighbor neighbors",
+    "dog": "dog dogs puppy",
+    "cat": "cat cats kitten",
+    "teacher": "teacher teachers",
+    "doctor": "doctor doctors vet",
+}
+"""Whom a turn may speak of; a listener must not bring in somebody the speaker has not mentioned."""
+_WHO = {word: who for who, words in _PEOPLE.items() for word in words.split()}
+_IS_HE = {
+    "father",
+    "grandfather",
+    "husband",
+    "brother",
+    "child",
+    "friend",
+    "boss",
+    "dog",
+    "cat",
+    "neighbour",
+    "teacher",
+    "doctor",
+}
+_IS_SHE = {
+    "mother",
+    "grandmother",
+    "wife",
+    "sister",
+    "child",
+    "friend",
+    "boss",
+    "dog",
+    "cat",
+    "neighbour",
+    "teacher",
+    "doctor",
+}
+
+
+def people(text: str) -> set[str]:
+    """Whom a text speaks of: {'mother', 'she'} in "mum says she's fine"."""
+    return {_WHO[word] for word in re.findall(r"[a-z]+", text.lower().replace("é", "e")) if word in _WHO}
 
 
 class BuiltInListener:
@@ -101,10 +146,9 @@ class BuiltInListener:
         self._anywhere = np.array([entry.anywhere for entry in pool.entries])
         self._asks = np.array(["?" in entry.answered for entry in pool.entries])
         self._was_asked = np.array([entry.said.rstrip().endswith("?") for entry in pool.entries])
-        self._he = np.array([_HE.search(entry.answered) is not None for entry in pool.entries])
-        self._she = np.array([_SHE.search(entry.answered) is not None for entry in pool.entries])
+        self._people = [people(entry.answered) for entry in pool.entries]
         self._telling = pool.telling_words
-        self._tone = SentimentIntensityAnalyzer()
+        self._vader = SentimentIntensityAnalyzer()
         self._intents = pool.intents
 
     def reply(self, conversation: Sequence[Turn]) -> Reply:
@@ -129,7 +173,7 @@ class BuiltInListener:
 
     @lru_cache(maxsize=1024)  # noqa: B019  (one listener lives as long as its process)
     def _encode(self, text: str) -> Floats:
-        return np.asarray(self.encoder.encode([plain(text)])[0])
+        return np.asarray(self.encoder.encode([text])[0])
 
     def _read(self, conversation: Sequence[Turn], thread: Floats) -> Floats:
         """The emotion of the conversation, (33,).
@@ -143,9 +187,13 @@ class BuiltInListener:
         read = self.pool.feeling.probabilities(vectors)  # (1 + T, 33)
         faded = [substance(text) * _FADING**age for age, text in enumerate(reversed(said))][::-1]
         logs = np.array([0.5, *faded]) @ np.log(read + 1e-6) / 1.5  # one full turn and its thread count as one witness
-        tone = self._tone.polarity_scores(" ".join(said))["compound"]
-        feelings = np.exp(logs - logs.max() + _TONE * tone * (GLAD.astype(float) - SORRY))
+        feelings = np.exp(logs - logs.max() + _TONE * self._tone(" ".join(said)) * (GLAD.astype(float) - SORRY))
         return np.asarray(feelings / feelings.sum(), dtype=np.float32)
+
+    def _tone(self, text: str) -> float:
+        """From -1, sorry, to 1, glad: VADER's reading, or without one an exclamation mark ("I'm pregnant!") for joy."""
+        tone = float(self._vader.polarity_scores(text)["compound"])
+        return 0.5 if tone == 0 and "!" in text else tone
 
     def _terms(
         self,
@@ -174,7 +222,7 @@ class BuiltInListener:
         story = np.where(chatter, chat, told)
         story = np.maximum(story - np.maximum(0, w.sure - story), granted)  # a half-known story is worse than none
         exchange = np.where(chatter, chat, np.maximum(of["moment"][rows] @ moment, granted))
-        tone = self._tone.polarity_scores(conversation[-1].text)["compound"] * feelings[_NEUTRAL]
+        tone = self._tone(conversation[-1].text) * feelings[_NEUTRAL]
         glad, sorry = glad + max(0.0, tone), sorry + max(0.0, -tone)
         mood = self.pool.mood[rows]
         asked = ["?" in turn.text for turn in conversation if turn.role == "listener"][-2:]
@@ -197,10 +245,17 @@ class BuiltInListener:
         """How much each candidate speaks of what this speaker never mentioned."""
         heard_text = " ".join(turn.text for turn in conversation)
         heard = stems(heard_text)
-        amounts = np.array([sum(v for word, v in self._telling[row].items() if word not in heard) for row in rows])
-        amounts += 2.0 * self._he[rows] * (_MEN.search(heard_text) is None)
-        amounts += 2.0 * self._she[rows] * (_WOMEN.search(heard_text) is None)
-        return np.asarray(amounts, dtype=np.float32)
+        known = people(heard_text)
+        known |= {"he"} if known & _IS_HE else set()
+        known |= {"she"} if known & _IS_SHE else set()
+        return np.array(
+            [
+                sum(v for word, v in self._telling[row].items() if word not in heard)
+                + 2 * len(self._people[row] - known)
+                for row in rows
+            ],
+            dtype=np.float32,
+        )
 
     def _was_said(self, row: int, conversation: Sequence[Turn]) -> bool:
         """Whether this listener has said that before in this conversation."""

@@ -15,10 +15,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import faiss
 import numpy as np
@@ -26,9 +28,10 @@ from numpy.typing import NDArray
 
 from harken.corpora.store import canonical
 from harken.dialogue import Dialogue, Turn, examples
+from harken.errors import HarkenError
 from harken.files import atomic
 from harken.labels import EMOTIONS, INTENTS, polarity
-from harken.runtime import home
+from harken.runtime import cache
 from harken.text.encoder import SentenceEncoder, Vectors
 from harken.text.linear import Linear, fit
 
@@ -40,10 +43,9 @@ GLAD = np.array([name not in BITTERSWEET and polarity(name) == "positive" for na
 SORRY = np.array([name not in BITTERSWEET and polarity(name) == "negative" for name in FEELINGS])
 
 VECTORS = ("situation", "thread", "moment", "said", "answered")
-_CACHE_VERSION = 6
+_CACHE_VERSION = 7
 _THREAD_TURNS = 4
 _FULL_WEIGHT_WORDS = 8
-_FEW_WORDS = 4
 _MOOD_FOLDS = 5
 _CALM = 3.5
 """The temperature at which the emotion reading is best calibrated on held-out starter dialogues (at 1, 2, 3, 4, 5 their
@@ -71,11 +73,6 @@ class Entry:
 
 Encode = Callable[[str], Vectors]
 """The vector of one turn, (D,)."""
-
-
-def plain(text: str) -> str:
-    """What is encoded of a turn: a few words lose their final stops, so that "thank you!" and "thank you" are one."""
-    return text.rstrip(" .!") or text if len(text.split()) <= _FEW_WORDS else text
 
 
 def thread_vector(turns: Sequence[Turn], encode: Encode) -> Vectors:
@@ -176,12 +173,12 @@ def build_pool(dialogues: Sequence[Dialogue], encoder: SentenceEncoder, started:
     key = hashlib.sha256(f"{_CACHE_VERSION}|{encoder.fingerprint}|".encode())
     for dialogue in dialogues:
         key.update(canonical(dialogue))
-    path = home() / "cache" / f"pool-{key.hexdigest()[:16]}.npz"
+    path = cache() / f"pool-{key.hexdigest()[:16]}.npz"
     entries = list(entries_of(dialogues))
     arrays = _cached(path)
     if arrays is None:
         arrays = _compute(entries, encoder, started)
-        with atomic(path, "wb") as stream:
+        with suppress(HarkenError), atomic(path, "wb") as stream:  # where nothing can be kept, it is made each time
             np.savez(stream, **arrays)
     return Pool(entries, arrays)
 
@@ -190,19 +187,17 @@ def _cached(path: Path) -> dict[str, Any] | None:
     try:
         with np.load(path) as stored:
             return dict(stored)
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, BadZipFile):
         return None  # never made, or damaged: it is made again
 
 
 def _compute(entries: Sequence[Entry], encoder: SentenceEncoder, started: Started | None) -> dict[str, Any]:
-    texts = dict.fromkeys(
-        plain(text) for e in entries for text in (e.situation, e.answered, *(t.text for t in e.context))
-    )
+    texts = dict.fromkeys(text for e in entries for text in (e.situation, e.answered, *(t.text for t in e.context)))
     row = {text: i for i, text in enumerate(texts)}
     encoded = encoder.encode(list(row), advance=started(len(row)) if started else None)
 
     def of(text: str) -> Vectors:
-        return np.asarray(encoded[row[plain(text)]])
+        return np.asarray(encoded[row[text]])
 
     arrays: dict[str, Any] = {
         "situation": np.stack([of(entry.situation) for entry in entries]),

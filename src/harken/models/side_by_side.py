@@ -101,7 +101,7 @@ class SideBySide(nn.Module):
         self.cross_norm = Norms([layer.cross_norm for layer in layers])
         self.feed_forward_norm = Norms([layer.feed_forward_norm for layer in layers])
         like = layers[0]
-        self.heads, self.attention_dropout, self.dropout = like.attention.heads, like.attention.dropout, like.dropout
+        self.heads, self.dropout = like.attention.heads, like.dropout
         self.conv = isinstance(like.feed_forward, ConvFeedForward)
         self.activation = F.relu if isinstance(like.feed_forward, ConvFeedForward) else like.feed_forward.activation
 
@@ -136,8 +136,7 @@ class SideBySide(nn.Module):
 
     def _look(self, query: Tensor, seen: KeyValue, mask: Tensor | None, causal: bool) -> Tensor:
         """From (B, K · H, T, d) at two of (B, K · H, S, d) -> (N, T, H · d)."""
-        drop = self.attention_dropout if self.training else 0.0
-        found = F.scaled_dot_product_attention(query, *seen, attn_mask=mask, dropout_p=drop, is_causal=causal)
+        found = F.scaled_dot_product_attention(query, *seen, attn_mask=mask, is_causal=causal)
         return found.reshape(-1, self.heads, *found.shape[2:]).transpose(1, 2).flatten(2)
 
     def _feed_forward(self, x: Tensor, before: list[Tensor], seats: Seats) -> tuple[Tensor, list[Tensor]]:

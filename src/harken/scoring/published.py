@@ -78,6 +78,8 @@ class Figure:
         value = f"{self.value:.2f}" if round(self.value, 2) == self.value else f"{self.value:g}"
         if self.metric == "parameters":
             value = f"{self.value / 1e6:.2f}M"
+        elif self.value == int(self.value):
+            value = f"{self.value:.0f}"
         return value if self.spread is None else f"{value} ± {self.spread:.2f}"
 
     def obstacle(self, measured: Mapping[str, Score], tokens: str) -> str | None:
@@ -87,12 +89,14 @@ class Figure:
             return self.differs or "it was not measured here"
         if self.metric == "parameters":
             return None
+        reasons = []
         if self.turns is None:
-            return "the paper does not print how many turns it scored"
-        if self.turns != score.n:
-            return f"it is of {self.turns:,} turns, here there are {score.n:,}"
-        matches = self.tokens in (None, tokens)
-        return None if matches else f"it counts {_cut(self.tokens)}, here are {_cut(tokens)}"
+            reasons.append("the paper does not print how many turns it scored")
+        elif self.turns != score.n:
+            reasons.append(f"it is of {self.turns:,} turns, here there are {score.n:,}")
+        if self.tokens not in (None, tokens):
+            reasons.append(f"it counts {_cut(self.tokens)}, here are {_cut(tokens)}")
+        return "; ".join(reasons) or None
 
 
 def _cut(tokens: str | None) -> str:

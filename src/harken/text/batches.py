@@ -7,13 +7,13 @@ epoch alone, so a run that stops resumes by counting, and two processes that sha
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
-from harken.dialogue import Dialogue, Example, Turn, examples
+from harken.dialogue import Dialogue, Example, Role, Turn, examples
 from harken.labels import EMOTIONS
 from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, TextConfig, Vocabulary
 
@@ -86,12 +86,17 @@ def next_speaker_turn(example: Example) -> Turn | None:
     return turns[after] if after < len(turns) and turns[after].role == "speaker" else None
 
 
-def encode_dialogues(dialogues: Iterable[Dialogue], vocabulary: Vocabulary, config: TextConfig) -> list[Encoded]:
-    """Every listener turn of `dialogues` as numbers."""
+def encode_dialogues(
+    dialogues: Iterable[Dialogue],
+    vocabulary: Vocabulary,
+    config: TextConfig,
+    roles: Collection[Role] = ("listener",),
+) -> list[Encoded]:
+    """Every listener turn of `dialogues`, or every turn of those `roles`, as numbers."""
     return [
         encode_example(example, vocabulary, config)
         for dialogue in dialogues
-        for example in examples(dialogue, config.history)
+        for example in examples(dialogue, config.history, roles)
     ]
 
 

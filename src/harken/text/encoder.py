@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from harken.errors import HarkenError
 from harken.files import sha256, write_json
-from harken.runtime import home
+from harken.runtime import cache
 
 if TYPE_CHECKING:
     import torch
@@ -112,13 +112,13 @@ def minilm_folder() -> Path:
 
 
 def _weights_sha256(folder: Path) -> str:
-    """The checksum of the weights, remembered beside the data as long as the file keeps its size and time."""
+    """The checksum of the weights, remembered as long as the file keeps its size and time."""
     weights = folder / "model.safetensors"
     try:
         status = weights.stat()
     except OSError as problem:
         raise HarkenError(f"{weights}: there is no such file; name a Hugging Face folder with safetensors") from problem
-    memory = home() / "cache" / "checksums.json"
+    memory = cache() / "checksums.json"
     stamp = f"{weights.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     try:
         known = json.loads(memory.read_text(encoding="utf-8"))
@@ -126,6 +126,6 @@ def _weights_sha256(folder: Path) -> str:
         known = {}
     if stamp not in known:
         known = {**known, stamp: sha256(weights)}
-        with suppress(HarkenError):  # a read-only home costs only this second look next time
+        with suppress(HarkenError):  # a read-only cache costs only this second look next time
             write_json(memory, known)
     return str(known[stamp])

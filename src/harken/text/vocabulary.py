@@ -48,6 +48,8 @@ class TextConfig:
     max_response: int = 256
     history: int | None = None
     """Turns of context; null keeps them all."""
+    both_sides: bool = False
+    """Train on the speaker's turns too; validation and test stay with the listener's."""
     vectors: Path | None = None
     """Word vectors (GloVe or fastText text, plain, .gz or .zip) to start the embeddings from."""
 

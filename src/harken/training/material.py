@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harken.dialogue import SPLITS, Dialogue, Example, Split, examples
+from harken.dialogue import ROLES, SPLITS, Dialogue, Example, Split, examples
 from harken.errors import HarkenError
 from harken.models.contract import Generator
 from harken.runtime import seed_everything
@@ -34,6 +34,8 @@ def gather(config: RunConfig, folder: Path, note: Callable[[str], None]) -> Mate
     vocabulary = _vocabulary(config, folder, dialogues)
     parts = {split: [dialogue for dialogue in dialogues if dialogue.split == split] for split in SPLITS}
     rows = {split: encode_dialogues(part, vocabulary, config.text) for split, part in parts.items()}
+    if config.text.both_sides:
+        rows["train"] = encode_dialogues(parts["train"], vocabulary, config.text, roles=ROLES)
     needed: tuple[Split, ...] = ("train", "valid")
     for split in needed:
         if not rows[split]:
