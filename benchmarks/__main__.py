@@ -16,17 +16,24 @@ from harken.runtime import machine
 HERE = Path(__file__).parent
 
 
+def commit() -> str:
+    """The commit measured, as git names it in short."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=HERE, check=True).stdout.strip()
+
+
 def main(names: list[str]) -> None:
-    known = sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "conversations"))
+    known = sorted(
+        m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "conversations")
+    )
     for name in names or known:
         if name not in known:
             sys.exit(f"there is no benchmark '{name}'; known: {', '.join(known)}")
         print(f"{name} …", file=sys.stderr)
         module = importlib.import_module(f"benchmarks.{name}")
         rows = [f"| {what} | {value:.4g} | {unit} |" for what, value, unit in module.run()]
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout.strip()
         head = (
-            f"# {name}\n\n`python -m benchmarks {name}`, {datetime.now(UTC):%Y-%m-%d}, commit {commit}, {machine()}.\n\n"
+            f"# {name}\n\n`python -m benchmarks {name}`, {datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {machine()}.\n\n"
             f"{(module.__doc__ or '').strip()}\n\n| measure | value | unit |\n|---|---|---|\n"
         )
         print(head + "\n".join(rows) + "\n")
@@ -34,4 +41,5 @@ def main(names: list[str]) -> None:
             stream.write(head + "\n".join(rows) + "\n")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

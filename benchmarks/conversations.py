@@ -6,27 +6,27 @@ it answers, as when somebody tells a story.
 
 from __future__ import annotations
 
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-import harken
-from harken.files import atomic
 from harken.serving.care import Care, Careful
+
+import harken
+from benchmarks.__main__ import commit
+from harken.files import atomic
 from harken.serving.chat import Chat
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout.strip()
     listener = Careful(harken.load_listener(), Care(country="US"))
     people = (HERE / "conversations.txt").read_text(encoding="utf-8").strip().split("\n\n")
     with atomic(HERE.parent / "docs" / "conversations.md") as page:
         page.write(
             f"# {len(people)} conversations with the built-in listener\n\n"
             f"Made by `python -m benchmarks.conversations`, {datetime.now(UTC):%Y-%m-%d}, harken {harken.__version__}, commit "
-            f"{commit}; nothing is edited or left out. In brackets: the emotion read and the intent of the reply.\n"
+            f"{commit()}; nothing is edited or left out. In brackets: the emotion read and the intent of the reply.\n"
         )
         for number, person in enumerate(people, start=1):
             chat = Chat(listener)

@@ -84,7 +84,7 @@ def harken(*arguments: str, said: bytes, home: Path) -> subprocess.CompletedProc
 @pytest.mark.xdist_group("listener")
 class TestCommand:
     def test_a_pipe_is_answered_line_by_line(self, warm_home: Path) -> None:
-        done = harken("chat", said="I got the job!\n\nnext monday\n/quit\nnever read\n".encode(), home=warm_home)
+        done = harken("chat", said=b"I got the job!\n\nnext monday\n/quit\nnever read\n", home=warm_home)
         assert done.returncode == 0, done.stderr
         replies = done.stdout.decode().splitlines()
         assert len(replies) == 2

@@ -54,7 +54,7 @@ def test_every_mistake_is_named_at_once() -> None:
 
 
 def test_a_class_checks_its_own_values() -> None:
-    with pytest.raises(HarkenError, match="top_k = 40 must lie in 1..32"):
+    with pytest.raises(HarkenError, match=r"top_k = 40 must lie in 1\.\.32"):
         build(Sample, {"corpus": "x", "top_k": 40})
 
 

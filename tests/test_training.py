@@ -6,8 +6,10 @@ import importlib.util
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from harken.training.likelihoods import likelihoods, write_likelihoods
 from harken.training.loop import objective, train
 from harken.training.optimisers import learning_rate
 from harken.training.run import load_run, read_checkpoint, read_weights, write_weights
-from harken.training.watch import Progress, TensorBoard
+from harken.training.watch import Figures, Progress, TensorBoard
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 FEELINGS = ("sad", "joyful", "afraid", "proud")
@@ -206,6 +208,37 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
     assert all(bool(torch.isfinite(weight).all()) for weight in kept["weights"].values())
 
 
+class Stop:
+    """Ctrl-C right after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def noted(self, line: str) -> None: ...
+
+    def stepped(self, progress: Progress, figures: Figures) -> None:
+        if progress.step == self.step:
+            signal.raise_signal(signal.SIGINT)
+
+    def validated(self, progress: Progress, figures: Figures, samples: Sequence[Mapping[str, Any]]) -> None: ...
+
+
+@pytest.mark.usefixtures("corpora")
+@pytest.mark.parametrize("step", [6, 7])
+def test_ctrl_c_loses_nothing(step: int, tmp_path: Path) -> None:
+    """After step 6 it falls into a validation, which the resumed run makes good; after step 7 into the next step."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train(config(), whole)
+    with pytest.raises(KeyboardInterrupt):
+        train(config(), broken, watchers=[Stop(step)])
+    train(config(), broken, resume=True)
+    expected, found = read_checkpoint(whole, config()), read_checkpoint(broken, config())
+    assert all(torch.equal(weight, found["weights"][name]) for name, weight in expected["weights"].items())
+    assert found["progress"] | {"seconds": 0} == expected["progress"] | {"seconds": 0}
+    told = [[json.loads(line).get("valid") for line in (run / "log.jsonl").open()] for run in (whole, broken)]
+    assert told[0] == told[1]
+
+
 @pytest.mark.usefixtures("corpora")
 def test_a_run_is_never_overwritten_and_resumes_only_itself(tmp_path: Path) -> None:
     folder = tmp_path / "run"
@@ -353,11 +386,10 @@ def test_tensorboard_is_asked_for_by_name(tmp_path: Path) -> None:
         assert list((tmp_path / "tensorboard").glob("events*"))
 
 
-def harken(*arguments: str, launcher: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def harken(*arguments: str, launcher: tuple[str, ...] = (), said: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *launcher, "-m", "harken", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
-    )
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, input=said, capture_output=True, text=True, check=False, env=alone)
 
 
 @pytest.mark.slow
@@ -392,6 +424,8 @@ def test_the_command_line_trains_and_replies(tmp_path: Path) -> None:
     shown = harken("train", str(file), "--out", str(run))
     assert shown.returncode == 2
     assert "holds a run already" in shown.stderr
+    shown = harken("chat", str(run), "--json", said="It was windy today.\n")
+    assert set(json.loads(shown.stdout)) >= {"reply", "emotion"}, shown.stderr
     shown = harken("reply", str(run), "--set", "beam=0")
     assert shown.returncode == 2
     assert "beam = 0 must be at least 1" in shown.stderr

@@ -159,7 +159,7 @@ class Example:
 
 
 def examples(
-    dialogue: Dialogue, history: int | None = None, roles: Collection[Role] = ("listener",)
+    dialogue: Dialogue, history: int | None = None, roles: Collection[str] = ("listener",)
 ) -> Iterator[Example]:
     """The papers' way: one example per listener turn that follows something, with the last `history` turns before it.
 

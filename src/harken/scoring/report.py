@@ -21,11 +21,10 @@ from typing import IO, Any
 import numpy as np
 
 import harken
-from harken.errors import HarkenError
 from harken.files import atomic
 from harken.labels import EMOTIONS, polarity
 from harken.scoring import report_tables as tables
-from harken.scoring.compare import Comparison, compare
+from harken.scoring.compare import Comparison, compare, number
 from harken.scoring.compare_files import Options
 from harken.scoring.compare_sources import Source, read_emotions
 from harken.scoring.evaluate import Heard
@@ -34,9 +33,7 @@ from harken.scoring.report_charts import Bins, histogram, scatter
 from harken.scoring.statistics import Integers
 
 
-def write_report(
-    path: Path, sources: Sequence[Source], options: Options, *, heard: Heard | None = None
-) -> Comparison:
+def write_report(path: Path, sources: Sequence[Source], options: Options, *, heard: Heard | None = None) -> Comparison:
     """Compare the sources and write the report; the comparison comes back."""
     with atomic(path) as out, tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
         spooled = _Spool(spool)
@@ -54,13 +51,13 @@ class _Spool:
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
-        self.labels: list[str] = []
+        self.files: list[Source] = []
         self.lengths: dict[str, Integers] = {}
         self.responses: Integers | None = None
 
     def hear(self, source: Source, material: Material) -> None:
         """Take down one file."""
-        self.labels.append(source.label)
+        self.files.append(source)
         self.stream.write(_json_script(material.replies, "replies") + "\n")
         counts = np.bincount(material.grams.reply_lengths)
         self.lengths[source.name] = _sum(self.lengths.get(source.name), counts)
@@ -136,7 +133,7 @@ def _sections(comparison: Comparison, spooled: _Spool) -> Iterator[tuple[str, st
             'components. <span class="key positive">● positive</span> <span class="key negative">▲ negative</span></p>'
         )
         yield "embeddings", "Emotion embeddings", words + "".join(plots)
-    if spooled.labels:
+    if spooled.files:
         yield "replies", "Replies side by side", '<div id="browser"></div>'
     yield "published", "Published figures", tables.published(comparison)
     yield "notes", "Notes", tables.notes(comparison)
@@ -158,11 +155,15 @@ def _lengths(comparison: Comparison, spooled: _Spool, responses: Integers) -> st
     highest = max(float(bins.shares(counts).max()) for counts in (*spooled.lengths.values(), responses))
     cards = "".join(
         f'<figure class="card"><figcaption><b>{escape(name)}</b> <span>mean {_mean(counts):.1f} tokens</span></figcaption>'
-        + histogram(f"Lengths of the replies of {name}", counts, responses, bins, highest, names.index(name) % tables.COLOURS)
+        + histogram(
+            f"Lengths of the replies of {name}", counts, responses, bins, highest, names.index(name) % tables.COLOURS
+        )
         + "</figure>"
         for name, counts in spooled.lengths.items()
     )
-    words = f"Tokens per reply, in percent of replies; the line is the gold responses, mean {_mean(responses):.1f} tokens."
+    words = (
+        f"Tokens per reply, in percent of replies; the line is the gold responses, mean {_mean(responses):.1f} tokens."
+    )
     return f'<p>{words}</p><div class="cards">{cards}</div>'
 
 
@@ -187,18 +188,46 @@ def _embeddings(comparison: Comparison) -> Iterator[str]:
 
 
 def _data(comparison: Comparison, spooled: _Spool) -> dict[str, Any]:
-    """What the page's script shows: breakdowns and examples."""
-    data: dict[str, Any] = {
-        "systems": [system.name for system in comparison.systems],
-        "baseline": comparison.baseline,
-        "files": spooled.labels,
+    """What the page's script shows: breakdowns, and what the replies answer."""
+    names = [system.name for system in comparison.systems]
+    examples = comparison.examples.records if comparison.examples is not None and spooled.files else ()
+    return {
+        "systems": names,
+        "baseline": names.index(comparison.baseline),
+        "files": [{"label": source.label, "system": names.index(source.name)} for source in spooled.files],
         "polarity": {name: polarity(name) for name in EMOTIONS},
         "groups": [_group(comparison, by) for by in comparison.groups],
-        "examples": [],
+        "examples": [[one.id, list(one.context or ()), one.response, one.emotion] for one in examples],
     }
-    if spooled.labels and comparison.examples is not None:
-        data["examples"] = [
-            [record.id, list(record.context or ()), record.response, record.emotion]
-            for record in comparison.examples.records
+
+
+def _group(comparison: Comparison, by: str) -> dict[str, Any]:
+    """The figures of every group: for each metric a row for each value of the field, a cell for each system."""
+    values = comparison.groups[by]
+    metrics = []
+    for metric in comparison.metrics:
+        rows = [
+            [
+                one.value if (one := system.groups.get(by, {}).get(value, {}).get(metric)) else None
+                for system in comparison.systems
+            ]
+            for value in values
         ]
-    return data
+        if any(cell is not None for row in rows for cell in row):
+            digits = _digits(comparison, metric)
+            metrics.append(
+                {
+                    "name": metric,
+                    "title": tables.title(metric),
+                    "better": tables.better(metric),
+                    "digits": digits,
+                    "rows": rows,
+                }
+            )
+    return {"by": by, "values": [[value, n] for value, n in values.items()], "metrics": metrics}
+
+
+def _digits(comparison: Comparison, metric: str) -> int:
+    """As many as the tables print."""
+    score = next(system.scores[metric] for system in comparison.systems if metric in system.scores)
+    return len(number(score, score.value).partition(".")[2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from harken.scoring.compare import ALPHA, Comparison, System, number
@@ -27,15 +27,23 @@ def title(metric: str) -> str:
 
 def summary(comparison: Comparison) -> str:
     """One row a metric, one column a system, the signature last."""
-    heads = "".join(
-        f'<th scope="col"><span class="swatch s{place % COLOURS}"></span>{escape(system.name)}{_subtitle(system, comparison)}</th>'
+    heads = [
+        f'<span class="swatch s{place % COLOURS}"></span>{escape(system.name)}{_subtitle(system, comparison)}'
         for place, system in enumerate(comparison.systems)
-    )
-    rows = "".join(_row(comparison, metric) for metric in comparison.metrics)
-    return (
-        f'<table class="figures"><thead><tr><th scope="col">metric</th>{heads}<th scope="col">signature</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-    )
+    ]
+    rows = (_row(comparison, metric) for metric in comparison.metrics)
+    return _table("All figures", ["metric", *heads, "signature"], rows, "figures")
+
+
+def _table(label: str, heads: Iterable[str], rows: Iterable[str], style: str = "") -> str:
+    """A table that scrolls inside its box where the page is narrow."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return scroll(label, f'<table class="{style}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>')
+
+
+def scroll(label: str, content: str) -> str:
+    """A box of its own for what may be wider than the page; the keyboard can scroll it."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{content}</div>'
 
 
 def _subtitle(system: System, comparison: Comparison) -> str:
@@ -49,9 +57,7 @@ def _subtitle(system: System, comparison: Comparison) -> str:
 
 def _row(comparison: Comparison, metric: str) -> str:
     cells = "".join(_cell(system, metric) for system in comparison.systems)
-    found = dict.fromkeys(
-        system.scores[metric].signature for system in comparison.systems if metric in system.scores
-    )
+    found = dict.fromkeys(system.scores[metric].signature for system in comparison.systems if metric in system.scores)
     signatures = "<br>".join(f"<code>{escape(one).replace('|', '|<wbr>')}</code>" for one in found)
     direction = better(metric)
     return (
@@ -65,7 +71,8 @@ def _cell(system: System, metric: str) -> str:
     score = system.scores.get(metric)
     if score is None:
         return f'<td title="{escape(system.left_out.get(metric, "not measured"))}">–</td>'
-    return f'<td title="{escape(tip(system, metric))}"><b>{number(score, score.value)}</b>{spread(score)}{mark(system, metric)}</td>'
+    value = f"<b>{number(score, score.value)}</b>{spread(score)}{mark(system, metric)}"
+    return f'<td title="{escape(tip(system, metric))}">{value}</td>'
 
 
 def spread(score: Score) -> str:
@@ -155,36 +162,31 @@ def _card(comparison: Comparison, metric: str) -> str:
 def published(comparison: Comparison) -> str:
     """The published figures that compare, then those that do not and why."""
     found = comparison.published
-    parts = []
+    words = "No published figure has the definition, the tokens and the number of turns of the figures above."
+    table = ""
     if found.figures:
-        rows = "".join(
-            f"<tr><th scope='row'>{escape(one.metric)}</th><td>{escape(one.system)}</td><td><b>{one.shown()}</b></td>"
+        words = (
+            "These were printed for EmpatheticDialogues with the same definition, the same tokens and the same number of "
+            "test turns; they compare if the replies above answer that test set."
+        )
+        rows = (
+            f'<tr><th scope="row">{escape(one.metric)}</th><td>{escape(one.system)}</td><td><b>{one.shown()}</b></td>'
             f"<td>{escape(one.paper)}, {escape(one.table)}</td><td>{escape(one.protocol)}</td></tr>"
             for one in found.figures
         )
-        heads = "".join(f'<th scope="col">{name}</th>' for name in ("metric", "system", "value", "source", "protocol"))
-        parts.append(
-            "<p>These were printed for EmpatheticDialogues with the same definition, the same tokens and the same "
-            "number of test turns; they compare if the replies above answer that test set.</p>"
-            f'<div class="scroll" tabindex="0" role="region" aria-label="Published figures">'
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-    else:
-        parts.append("<p>No published figure has the definition, tokens and number of turns of the figures above.</p>")
-    rows = "".join(
-        f"<tr><td>{part.group}</td><th scope='row'>{escape(part.metric)}</th><td>{escape(part.reason)}</td><td>"
-        + escape("; ".join(f"{one.system} {one.shown()}" for one in part.figures))
-        + f"</td><td>{escape(part.figures[0].paper)}</td></tr>"
+        table = _table("Published figures", ("metric", "system", "value", "source", "protocol"), rows)
+    rows = (
+        f'<tr><td>{part.group}</td><th scope="row">{escape(part.metric)}</th><td>{escape(part.reason)}</td>'
+        f"<td>{escape('; '.join(f'{one.system} {one.shown()}' for one in part.figures))}</td>"
+        f"<td>{escape(part.figures[0].paper)}</td></tr>"
         for part in found.apart
     )
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("group", "metric", "reason", "figures", "paper"))
+    apart = _table("Figures that do not compare", ("group", "metric", "reason", "figures", "paper"), rows, "apart")
     count = sum(len(part.figures) for part in found.apart)
-    parts.append(
-        f"<details><summary>{count} published figures that do not compare, and why</summary>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Figures that do not compare">'
-        f'<table class="apart"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>'
+    return (
+        f"<p>{words}</p>{table}"
+        f"<details><summary>{count} published figures that do not compare, and why</summary>{apart}</details>"
     )
-    return "".join(parts)
 
 
 def notes(comparison: Comparison) -> str:
@@ -196,8 +198,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     resamples = comparison.options.resamples
     if resamples.samples:
         yield (
-            f"Intervals: {resamples.level:.0%}, from {resamples.samples:,} bootstrap samples (of halves for Distinct and "
-            f"other counts of different things), seed {resamples.seed}."
+            f"Intervals: {resamples.level:.0%}, from {resamples.samples:,} bootstrap samples (of halves for Distinct "
+            f"and other counts of different things), seed {resamples.seed}."
         )
     if any(system.differences for system in comparison.systems):
         yield (

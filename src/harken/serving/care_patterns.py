@@ -4,7 +4,7 @@
 
     i do not want to (be here|exist)    words, alternatives in brackets, `(word )?` for what may be missing
     {want} .. die                       a name from `words`; two dots for up to three words in between, three for six
-    can not do this any more $          `^` and `$`: the sentence begins or ends here
+    can not do this any more $          `^` and `$`: the sentence begins or ends here; `~`: whatever it goes on to say
 
 A pattern is *sure*, or it is a *hint*, which counts only where the second layer does not think the sentence harmless
 (alone, without that layer, hints count). What `idioms` match is taken out before any pattern looks, so that "I'm dying
@@ -126,7 +126,7 @@ def _expand(line: str, words: Mapping[str, str]) -> str:
         return words[found.group(1)]
 
     gap = rf"(?: [^ {BREAK}]+)"
-    line = re.sub(r"\{([a-z_]+)\}", named, line)
+    line = re.sub(r"\{([a-z_]+)\}", named, line).replace("~", rf"(?![^ ])[^{BREAK}]*")
     line = line.replace(" ...", gap + "{0,6}").replace(" ..", gap + "{0,3}")
     line = re.sub(r"^\^ ?", rf"(?:^|(?<=\\{BREAK} ))", line)
     return re.sub(r" ?\$", rf"(?= \\{BREAK}|$)", line)

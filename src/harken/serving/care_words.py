@@ -172,6 +172,7 @@ _TOKEN = re.compile(r"[^\s,:()\[\]{}\"“”<>~#=+\\]+")
 _WORD = re.compile(r"[a-z0-9à-öø-ÿœß]+(?:'[a-z]+)?")
 _HYPHENS = re.compile(r"(?<=\w)[-/_](?=\w)")
 _IS = re.compile(r"'s(?= (?:\w+ing|not|been|got|gone|dead|a|an|the|in|on|at|no|violent|abusive|suicidal|scared)\b)")
+_FOREVER = re.compile(r"\bfor ever\b")
 _ID = re.compile(r"\bid (?=rather|be|never|do|have|kill|like|die|love|end|hurt|go)")
 _ILL = re.compile(r"\bill (?=kill|do|be|never|end|hurt|stab|shoot|make|get|not|take|jump|hang|die|see)")
 _TAILS = {"'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "n't": " not"}
@@ -194,7 +195,7 @@ def plain(text: str) -> str:
     for sentence in _ENDS.split(_DOTS.sub(" ", _keep_disguises(text))):
         words = " ".join(_words(sentence))
         words = _SELVES.sub(lambda found: found.group(1) + found.group(2), words)
-        words = _IS.sub(" is", words).replace(" is been ", " has been ").replace(" is had ", " has had ").replace("for ever", "forever")
+        words = _FOREVER.sub("forever", _IS.sub(" is", words)).replace(" is been ", " has been ").replace(" is had ", " has had ")
         words = _ID.sub("i would ", _ILL.sub("i will ", _SH.sub("self harm", words)))
         words = " ".join(word for word in words.split() if word not in _FILLERS)
         if words:

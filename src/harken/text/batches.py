@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from harken.dialogue import Dialogue, Example, Role, Turn, examples
+from harken.dialogue import Dialogue, Example, Turn, examples
 from harken.labels import EMOTIONS
 from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, TextConfig, Vocabulary
 
@@ -90,7 +90,7 @@ def encode_dialogues(
     dialogues: Iterable[Dialogue],
     vocabulary: Vocabulary,
     config: TextConfig,
-    roles: Collection[Role] = ("listener",),
+    roles: Collection[str] = ("listener",),
 ) -> list[Encoded]:
     """Every listener turn of `dialogues`, or every turn of those `roles`, as numbers."""
     return [

@@ -15,7 +15,7 @@ from torch import Tensor
 from harken.models.losses import Term
 from harken.training.config import RunConfig, TrainingConfig
 from harken.training.optimisers import learning_rate, optimiser
-from harken.training.session import Sampler, open_session
+from harken.training.session import Optimisers, Sampler, Session, StopRequested, open_session
 from harken.training.watch import Watcher
 
 
@@ -33,27 +33,26 @@ def train(
     adam = optimiser(session.generator, training)
     session.restore({"adam": adam})
     model, prepared = world.prepare(session.generator, adam)
-    with interruptible() as stopping:
+    with interruptible(session.stopping), saved_on_stop(session, {"adam": adam}):
+        session.validate_if_due()
         for batch in session.batches():
             rate = learning_rate(session.progress.step + 1, training, config.network.d_model)
             for group in adam.param_groups:
                 group["lr"] = rate
             terms: dict[str, Term] = model(batch)
-            whole, stop = session.agree(terms, stopping.is_set())
+            whole, stop = session.agree(terms)
             prepared.zero_grad(set_to_none=True)
             world.backward(objective(terms, whole, training, world.num_processes))
             if training.clip is not None:
                 world.clip_grad_norm_(model.parameters(), training.clip)
             prepared.step()
             session.stepped(whole, rate)
-            if session.validation_due():
-                session.validate()
-            if stop or session.checkpoint_due():
-                session.save({"adam": adam})
             if stop:
-                raise KeyboardInterrupt
-        if not session.validation_due():
-            session.validate()
+                raise StopRequested
+            session.validate_if_due()
+            if session.checkpoint_due():
+                session.save({"adam": adam})
+        session.validate_if_due(always=True)
         session.save({"adam": adam})
     return session.conclude()
 
@@ -75,11 +74,20 @@ def objective(
 
 
 @contextmanager
-def interruptible() -> Iterator[threading.Event]:
+def saved_on_stop(session: Session, optimisers: Optimisers) -> Iterator[None]:
+    """Write a checkpoint when Ctrl-C was heard at a moment that can be saved."""
+    try:
+        yield
+    except StopRequested:
+        session.save(optimisers)
+        raise
+
+
+@contextmanager
+def interruptible(asked: threading.Event) -> Iterator[None]:
     """Ctrl-C asks to stop after the step under way; a second one stops at once."""
-    asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield
         return
     before = signal.getsignal(signal.SIGINT)
 
@@ -89,6 +97,6 @@ def interruptible() -> Iterator[threading.Event]:
 
     signal.signal(signal.SIGINT, ask)
     try:
-        yield asked
+        yield
     finally:
         signal.signal(signal.SIGINT, before)

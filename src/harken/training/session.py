@@ -8,6 +8,7 @@ their loss is the loss of one process.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -39,6 +40,10 @@ Optimisers = Mapping[str, torch.optim.Optimizer]
 _REMEDY = "the last good checkpoint is kept: lower training.learning_rate or set training.clip, and train again"
 
 
+class StopRequested(KeyboardInterrupt):
+    """Ctrl-C was heard, and the run is at a moment that can be saved."""
+
+
 @dataclass
 class Session:
     """One run under way."""
@@ -50,6 +55,8 @@ class Session:
     watchers: Sequence[Watcher]
     sample: Sampler | None
     checkpoint: dict[str, Any] | None
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set by Ctrl-C: stop at the next whole moment."""
     progress: Progress = field(default_factory=Progress)
     began: float = field(default_factory=time.monotonic)
 
@@ -93,11 +100,11 @@ class Session:
         training = self.config.training
         return self.progress.step >= training.max_steps or self.progress.waited > training.patience
 
-    def agree(self, terms: Mapping[str, Term], stopping: bool) -> tuple[dict[str, Term], bool]:
+    def agree(self, terms: Mapping[str, Term]) -> tuple[dict[str, Term], bool]:
         """The terms over all processes, and whether any wants to stop; a loss that is no number is an error for all."""
         sums = [term.sum.detach().double() for term in terms.values()]
         counts = [term.count.double() for term in terms.values()]
-        stop = torch.tensor(float(stopping), dtype=torch.double, device=self.world.device)
+        stop = torch.tensor(float(self.stopping.is_set()), dtype=torch.double, device=self.world.device)
         *shared, stop = self.world.reduce(torch.stack([*sums, *counts, stop]), "sum")
         whole = {name: Term(shared[i], shared[i + len(terms)]) for i, name in enumerate(terms)}
         wrong = [name for name, term in whole.items() if not math.isfinite(term.sum.item())]
@@ -120,14 +127,17 @@ class Session:
             for watcher in self.watchers:
                 watcher.stepped(self.progress, means)
 
-    def validation_due(self) -> bool:
-        """Whether this step is one to validate at."""
+    def validate_if_due(self, *, always: bool = False) -> None:
+        """Validate where the config says, unless that was done before a stop."""
         training, step = self.config.training, self.progress.step
-        return step % training.validate_every == 0 and step >= training.validate_from
+        due = always or (step % training.validate_every == 0 and step >= training.validate_from)
+        if due and step > self.progress.validated:
+            self.validate()
 
     def validate(self) -> None:
         """Measure on the validation split, and keep the weights if they are the best so far."""
         sums = self.evaluate(self.material.rows["valid"])
+        self.progress.validated = self.progress.step
         nll = sums["nll"].mean.item()
         if nll < self.progress.best:
             self.progress.best, self.progress.best_step, self.progress.waited = nll, self.progress.step, 0
@@ -152,11 +162,16 @@ class Session:
     def evaluate(self, rows: list[Encoded], *, oracle: bool = False) -> dict[str, Term]:
         """`evaluate`, the rows shared among the processes and the sums added up."""
         mine = rows[self.world.process_index :: self.world.num_processes]
-        sums = evaluate(self.generator, mine or rows[:1], oracle=oracle)
+        sums = evaluate(self.generator, mine or rows[:1], oracle=oracle, advance=self._look_up)
         numbers = torch.stack([torch.stack([term.sum.double(), term.count.double()]) for term in sums.values()])
         if not mine:  # fewer rows than processes: this one was read only for the names
             numbers = torch.zeros_like(numbers)
         return {name: Term(*pair) for name, pair in zip(sums, self.world.reduce(numbers, "sum"), strict=True)}
+
+    def _look_up(self, _: int) -> None:
+        """Leave a long measurement when asked to; processes that wait for one another stop between steps only."""
+        if self.stopping.is_set() and self.world.num_processes == 1:
+            raise StopRequested
 
     def checkpoint_due(self) -> bool:
         """Whether this step is one to save at."""

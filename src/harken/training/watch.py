@@ -29,6 +29,8 @@ class Progress:
     best_step: int = 0
     waited: int = 0
     """Validations since the best one."""
+    validated: int = 0
+    """The last step a validation was finished at."""
     seconds: float = 0.0
     """Training time over all parts of a resumed run."""
 
