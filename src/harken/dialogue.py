@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from harken.errors import HarkenError, did_you_mean
 from harken.labels import emotion, label
@@ -29,7 +29,7 @@ def split(name: str) -> Split:
     plain = _SPLIT_ALIASES.get(plain, plain)
     if plain not in SPLITS:
         raise HarkenError(f"unknown split '{name}'; use train, valid or test")
-    return cast(Split, plain)
+    return plain
 
 
 @dataclass(frozen=True, slots=True)

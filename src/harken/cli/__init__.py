@@ -47,15 +47,12 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; a mistake the user can repair ends in one sentence and exit code 2."""
+    """Run the command line; a mistake the user can repair ends in one sentence and exit code 2.
+
+    typer itself answers mistyped commands and options (2), Ctrl-C (130) and a reader that leaves, as `head` does.
+    """
     try:
         app()
     except HarkenError as problem:
         print(f"harken: {problem}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("\nharken: stopped; what was finished is kept", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has left, as `head` does
-        sys.exit(0)

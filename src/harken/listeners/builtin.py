@@ -150,6 +150,7 @@ class BuiltInListener:
         self._telling = pool.telling_words
         self._vader = SentimentIntensityAnalyzer()
         self._intents = pool.intents
+        self._encode("hello")  # loads the encoder now, not while someone waits for the first reply
 
     def reply(self, conversation: Sequence[Turn]) -> Reply:
         """Answer the last turn of `conversation`, which is the speaker's."""
