@@ -1,9 +1,9 @@
 """Generators in the releases' sizes: a vocabulary of 23,600, width 300, batches of 16 of the benchmark's lengths.
 
 A training step is forward, backward and Adam on synthetic rows whose lengths follow EmpatheticDialogues (contexts of 36
-tokens in the mean, responses of 14.6). Replies are forced to exactly 50 tokens. Each figure is the best of several runs,
-so that what else the machine does counts least. For comparison, the released MIME code takes 0.51 s a step (1,500 tokens/s)
-and, one reply at a time, 0.34 s greedy and 1.08 s with a beam of 5, on two cores.
+tokens in the mean, responses of 14.6). Replies are forced to exactly 50 tokens. Each figure is the best of several
+runs, so that what else the machine does counts least. For comparison, the released MIME code takes 0.51 s a step (1,500
+tokens/s) and, one reply at a time, 0.34 s greedy and 1.08 s with a beam of 5, on two cores.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _training(model: Generator, batches: list[Batch]) -> tuple[float, float]:
         for batch in batches:
             terms = model.losses(batch)
             adam.zero_grad(set_to_none=True)
-            objective(terms, terms, training).backward()
+            torch.autograd.backward(objective(terms, terms, training))
             adam.step()
 
     seconds = _best(epoch, 4)

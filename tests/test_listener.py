@@ -114,20 +114,28 @@ def test_a_listener_does_not_answer_itself(listener: Listener) -> None:
 
 
 def small_pool() -> list[Dialogue]:
+    """One story told by glad and by sorry people."""
     story = "the results of the test came today"
+    glad = {
+        "happy": "Hooray! What joy!",
+        "thrilled": "Wonderful, congratulations!",
+        "over the moon": "I'm so glad for you!",
+    }
+    sorry = {"sad": "I am sorry, it hurts.", "in tears": "Oh no, how painful.", "crushed": "I'm sorry, what a blow."}
     return [
-        Dialogue("glad", (Turn("speaker", f"{story} and I am happy"), Turn("listener", "Hooray! What joy!")), "joyful"),
-        Dialogue("sorry", (Turn("speaker", f"{story} and I am sad"), Turn("listener", "I am sorry, it hurts.")), "sad"),
+        Dialogue(f"{emotion}-{i}", (Turn("speaker", f"{story} and I am {feeling}"), Turn("listener", answer)), emotion)
+        for emotion, turns in (("joyful", glad), ("sad", sorry))
+        for i, (feeling, answer) in enumerate(turns.items())
     ]
 
 
 def test_the_mood_term_can_be_seen_at_work() -> None:
-    """Two exchanges with the same story: gladness must pick the glad turn, sorrow the sorry one."""
+    """The same story told gladly and sadly: gladness must pick a glad turn, sorrow a sorry one."""
     encoder = SentenceEncoder()
     small = BuiltInListener(build_pool(small_pool(), encoder), encoder)
     said = "the results of the test came today"
-    assert small.reply([Turn("speaker", f"{said}, wonderful, I'm delighted!")]).exemplars[0].source == "glad"
-    assert small.reply([Turn("speaker", f"{said}, terrible, I'm crying")]).exemplars[0].source == "sorry"
+    assert small.reply([Turn("speaker", f"{said}, wonderful, I'm delighted!")]).exemplars[0].emotion == "joyful"
+    assert small.reply([Turn("speaker", f"{said}, terrible, I'm crying")]).exemplars[0].emotion == "sad"
 
 
 def test_a_damaged_or_missing_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +158,7 @@ def test_a_damaged_or_missing_cache_is_made_again(tmp_path: Path, monkeypatch: p
     kept.unlink()
     (tmp_path / "harken").rename(tmp_path / "gone")
     (tmp_path / "harken").write_text("a file where the folder should be")
-    assert len(build_pool(small_pool(), SentenceEncoder(), started)) == 2, "a cache that cannot be kept stops nobody"
+    assert len(build_pool(small_pool(), SentenceEncoder(), started)) == 6, "a cache that cannot be kept stops nobody"
 
 
 def test_whom_a_turn_speaks_of() -> None:

@@ -30,13 +30,18 @@ def train(
     from harken.decoding.replies import sample_replies
     from harken.training.config import load_config
     from harken.training.loop import train as run
+    from harken.training.session import StopRequested
     from harken.training.watch import TensorBoard, Watcher
 
     run_config = load_config(config, changes or ())
     folder = out or Path("runs") / config.stem
     watchers: list[Watcher] = [TensorBoard(folder)] if tensorboard else []
     with Live(run_config.training.max_steps, quiet=os.environ.get("RANK", "0") != "0") as live:
-        metrics = run(run_config, folder, resume=resume, sample=sample_replies, watchers=[live, *watchers])
+        try:
+            metrics = run(run_config, folder, resume=resume, sample=sample_replies, watchers=[live, *watchers])
+        except StopRequested:
+            live.noted(f"Stopped and saved; go on with: harken train {config} --out {folder} --resume")
+            raise
     if os.environ.get("RANK", "0") == "0":
         measured = metrics.get("test", metrics["valid"])
         token, utterance = measured["perplexity"], measured["perplexity_utterance_mean"]

@@ -54,8 +54,16 @@ class Weights:
 CANDIDATES = 300
 _READ_TURNS = 4
 _FADING = 0.8
-_TONE = 0.5
+_TONE = 0.8
 """How far VADER's reading of the words tilts the emotion reading towards glad or sorry."""
+_EVENTS = {
+    2.0: "passed accepted promoted graduated engaged pregnant healthy recovered healed beat finished bought proposed sober "
+    "graduation promotion champions championship cured hired adopted published remission succeeded",
+    -2.0: "failed died dead rejected dumped diagnosed cancelled canceled stolen stole cheated cheating cancer leukemia evicted "
+    "divorce divorced divorcing miscarriage funeral overcharged robbed burgled unemployed dying ignored ignoring bullied "
+    "forgot broke quit laid sick ill hospital",
+}
+"""Valences of plain events: VADER's lexicon knows feelings ("happy", "awful") and few of the things that cause them."""
 _NEAR = 0.4
 """What the probability of a near synonym counts towards a candidate's emotion."""
 
@@ -149,6 +157,7 @@ class BuiltInListener:
         self._people = [people(entry.answered) for entry in pool.entries]
         self._telling = pool.telling_words
         self._vader = SentimentIntensityAnalyzer()
+        self._vader.lexicon.update({word: value for value, words in _EVENTS.items() for word in words.split()})
         self._intents = pool.intents
         self._encode("hello")  # loads the encoder now, not while someone waits for the first reply
 
@@ -193,7 +202,7 @@ class BuiltInListener:
 
     def _tone(self, text: str) -> float:
         """From -1, sorry, to 1, glad: VADER's reading, or without one an exclamation mark ("I'm pregnant!") for joy."""
-        tone = float(self._vader.polarity_scores(text)["compound"])
+        tone = float(self._vader.polarity_scores(text.lower().replace("passed away", "died"))["compound"])
         return 0.5 if tone == 0 and "!" in text else tone
 
     def _terms(

@@ -141,7 +141,7 @@ def _index(vectors: Vectors) -> Any:
 
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+")
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ed|ies|es|s|ly|er|y|e)$")
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ied|ed|ies|es|s|ly|er|y|e)$")
 
 
 def stems(text: str) -> set[str]:

@@ -86,7 +86,7 @@
         ? "linear-gradient(90deg, color-mix(in oklab, var(--negative) 60%, var(--surface)), var(--surface), color-mix(in oklab, var(--positive) 60%, var(--surface)))"
         : "linear-gradient(90deg, color-mix(in oklab, var(--s0) 4%, var(--surface)), color-mix(in oklab, var(--s0) 60%, var(--surface)))";
       scale.replaceChildren(format(minus ? -far : low), make("i", { style: `background:${ramp}` }), format(minus ? far : high),
-        metric.better === "neither" ? "" : `${metric.better} is better`);
+        make("span", { textContent: metric.better === "neither" ? "" : `${metric.better} is better` }));
     }
 
     fields.addEventListener("change", () => { listMetrics(); draw(); });

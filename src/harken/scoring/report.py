@@ -98,7 +98,7 @@ def _page(comparison: Comparison, spooled: _Spool) -> Iterator[str | IO[str]]:
         "js": _resource("report.js"),
         "nav": "".join(f'<li><a href="#{key}">{escape(title)}</a></li>' for key, title, _ in sections),
         "sections": "\n".join(
-            f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{escape(title)}</h2>{body}</section>'
+            f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{escape(title)}</h2>{body}</section>'
             for key, title, body in sections
         ),
         "version": harken.__version__,
@@ -115,13 +115,12 @@ def _resource(name: str) -> str:
 
 def _sections(comparison: Comparison, spooled: _Spool) -> Iterator[tuple[str, str, str]]:
     """Key, title and body of each part of the report that has something to show."""
-    yield (
-        "summary",
-        "Figures",
-        f'<div class="scroll" tabindex="0" role="region" aria-label="All figures">{tables.summary(comparison)}</div>'
-        + _legend(comparison),
+    yield "summary", "Figures", tables.summary(comparison) + _legend(comparison)
+    words = (
+        "Whiskers are 95 % intervals, over seeds where a system has several. Dashed bars are published, by "
+        "the paper in brackets."
     )
-    yield "bars", "Bars", f'<div class="cards">{tables.charts(comparison)}</div>'
+    yield "bars", "Bars", f'<p>{words}</p><div class="cards">{tables.charts(comparison)}</div>'
     if comparison.groups:
         yield "groups", "By " + " and ".join(comparison.groups), '<div id="map"></div>'
     if spooled.lengths and spooled.responses is not None:
@@ -154,17 +153,18 @@ def _lengths(comparison: Comparison, spooled: _Spool, responses: Integers) -> st
     bins = Bins.over([*spooled.lengths.values(), responses])
     highest = max(float(bins.shares(counts).max()) for counts in (*spooled.lengths.values(), responses))
     cards = "".join(
-        f'<figure class="card"><figcaption><b>{escape(name)}</b> <span>mean {_mean(counts):.1f} tokens</span></figcaption>'
-        + histogram(
-            f"Lengths of the replies of {name}", counts, responses, bins, highest, names.index(name) % tables.COLOURS
+        tables.card(
+            f"<b>{escape(name)}</b> <span>mean {_mean(counts):.1f} tokens</span>",
+            histogram(f"Lengths of the replies of {name}", counts, responses, bins, highest, _colour(names, name)),
         )
-        + "</figure>"
-        for name, counts in spooled.lengths.items()
+        for name, counts in sorted(spooled.lengths.items(), key=lambda one: names.index(one[0]))
     )
-    words = (
-        f"Tokens per reply, in percent of replies; the line is the gold responses, mean {_mean(responses):.1f} tokens."
-    )
+    words = f"Tokens per reply, in percent of replies. The line shows the gold responses, mean {_mean(responses):.1f}."
     return f'<p>{words}</p><div class="cards">{cards}</div>'
+
+
+def _colour(names: Sequence[str], name: str) -> int:
+    return names.index(name) % tables.COLOURS
 
 
 def _mean(counts: Integers) -> float:
@@ -180,11 +180,8 @@ def _embeddings(comparison: Comparison) -> Iterator[str]:
             shown.add(source.folder)
             if (embedding := read_emotions(source.folder)) is not None:
                 name = source.folder.resolve().name
-                yield (
-                    f'<figure class="plot"><figcaption><b>{escape(name)}</b></figcaption><div class="scroll" tabindex="0" '
-                    f'role="region" aria-label="Emotions of {escape(name)}">'
-                    f"{scatter(f'Emotion embeddings of {name}', embedding)}</div></figure>"
-                )
+                chart = scatter(f"Emotion embeddings of {name}", embedding)
+                yield tables.card(f"<b>{escape(name)}</b>", tables.scroll(f"Emotions of {name}", chart), "plot")
 
 
 def _data(comparison: Comparison, spooled: _Spool) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
             f'<g><title>{escape(row.tip)}</title><rect class="hit" y="{top}" width="{_WIDTH}" height="{_ROW}"/>'
             f'<text class="name" x="2" y="{top + 13}">{escape(_cut(row.name, 34))}</text>'
             f'<text class="value" x="{_WIDTH - 2}" y="{top + 13}">{escape(row.shown)}</text>'
-            f'<rect class="bar {style}" x="{left:.1f}" y="{top + 19}" width="{max(right - left, 0.5):.1f}" height="10" rx="2"/>'
+            f'<rect class="bar {style}" x="{left:.1f}" y="{top + 19}" width="{max(right - left, 0.5):.1f}" height="10"/>'
             f"{_whisker(x, row, top + 24)}</g>"
         )
     axis = f'<line class="axis" x1="{x(0.0):.1f}" x2="{x(0.0):.1f}" y1="16" y2="{len(rows) * _ROW - 4}"/>'
@@ -98,7 +98,9 @@ class Bins:
     def shares(self, counts: Integers) -> Values:
         """The percentage of texts in each bin."""
         places = np.minimum(np.arange(len(counts)) // self.width, self.count - 1)
-        return 100.0 * np.bincount(places, weights=counts, minlength=self.count) / max(1, counts.sum())
+        binned = np.zeros(self.count)
+        np.add.at(binned, places, counts)
+        return 100.0 * binned / max(1, int(counts.sum()))
 
     def label(self, place: int) -> str:
         """`12`, `12–13`, or `40 and more`."""
@@ -154,49 +156,58 @@ def principal(vectors: Values) -> tuple[Values, Values]:
 
 def scatter(title: str, embedding: Embedding) -> str:
     """Emotion vectors as points in the plane, with their names beside them; MIME's Figure 3."""
-    width, height, edge = 640, 480, 46
+    width, height, edge = 760, 540, 46
     points, shares = principal(embedding.vectors)
     spans = np.maximum(points.max(axis=0) - points.min(axis=0), 1e-9)
-    places = (points - points.min(axis=0)) / spans * [width - 2 * edge - 30, height - 2 * edge] + edge
+    places = (points - points.min(axis=0)) / spans * [width - 250, height - 2 * edge] + [130, edge]
     places[:, 1] = height - places[:, 1]
-    boxes = _labels(places, embedding.emotions, width, height)
     parts = [
-        f'<text class="tick mid" x="{width / 2}" y="{height - 6}">first component, {shares[0]:.0%} of the variance</text>',
-        f'<text class="tick mid" transform="translate(12 {height / 2}) rotate(-90)">second, {shares[1]:.0%}</text>',
+        f'<text class="tick mid" x="{width / 2}" y="{height - 6}">first component, {shares[0]:.0%} of variance</text>',
+        f'<text class="tick mid" transform="translate(14 {height / 2}) rotate(-90)">second, {shares[1]:.0%}</text>',
     ]
-    for name, (x, y), (tx, ty) in zip(embedding.emotions, places, boxes, strict=True):
+    marks, texts = [], []
+    for name, (x, y), (left, top) in zip(embedding.emotions, places, _labels(places, embedding.emotions), strict=True):
         side = polarity(name) or "none"
-        mark = (
+        shape = (
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
             if side == "positive"
             else f'<path d="M{x:.1f} {y - 5.5:.1f}l5.5 10h-11z"/>'
         )
-        parts.append(
-            f'<g class="{side}"><title>{escape(name)} ({side})</title>'
-            f'<line class="leader" x1="{x:.1f}" y1="{y:.1f}" x2="{tx:.1f}" y2="{ty - 4:.1f}"/>{mark}'
-            f'<text x="{tx:.1f}" y="{ty:.1f}">{escape(name)}</text></g>'
-        )
-    return _svg(title, width, height, parts)
+        near_x, near_y = np.clip(x, left, left + _wide(name)), np.clip(y, top, top + _TALL)
+        if np.hypot(near_x - x, near_y - y) > 10:
+            parts.append(f'<line class="leader" x1="{x:.1f}" y1="{y:.1f}" x2="{near_x:.1f}" y2="{near_y:.1f}"/>')
+        marks.append(f'<g class="{side}"><title>{escape(name)} ({side})</title>{shape}</g>')
+        texts.append(f'<text x="{left + 2:.1f}" y="{top + 11.5:.1f}">{escape(name)}</text>')
+    return _svg(title, width, height, [*parts, *marks, *texts])
 
 
-def _labels(places: Values, names: Sequence[str], width: int, height: int) -> Values:
-    """Where to write each name: beside its point, pushed away from other names and points until none overlap."""
-    sizes = np.array([[7.0 * len(name) + 4, 15.0] for name in names])
-    centres = places + np.column_stack([sizes[:, 0] / 2 + 9, np.zeros(len(names))])
-    home = centres.copy()
-    for _ in range(400):
-        gap = centres[:, None] - centres[None]
-        reach = (sizes[:, None] + sizes[None]) / 2
-        over = reach - np.abs(gap)
-        hit = (over > 0).all(axis=2) & ~np.eye(len(names), dtype=bool)
-        push = np.where(hit, over[..., 1] * np.where(gap[..., 1] + np.triu(np.ones(hit.shape), 1) * 1e-3 > 0, 1, -1), 0)
-        centres[:, 1] += 0.25 * push.sum(axis=1)
-        away = centres[:, None] - places[None]
-        covers = (np.abs(away) < sizes[:, None] / 2 + 5).all(axis=2)
-        centres[:, 1] += 0.3 * np.where(covers, np.where(away[..., 1] >= 0, 2.0, -2.0), 0).sum(axis=1)
-        if not hit.any() and not covers.any():
-            break
-        centres += 0.01 * (home - centres)
-        centres[:, 0] = np.clip(centres[:, 0], sizes[:, 0] / 2, width - sizes[:, 0] / 2)
-        centres[:, 1] = np.clip(centres[:, 1], 10, height - 26)
-    return np.column_stack([centres[:, 0] - sizes[:, 0] / 2, centres[:, 1] + 4.5])
+_TALL = 15.0
+_ANGLES = np.arange(24) * np.pi / 12
+_WAYS = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)])
+
+
+def _wide(name: str) -> float:
+    return 7.0 * len(name) + 4
+
+
+def _labels(places: Values, names: Sequence[str]) -> Values:
+    """The upper left corner of each name: as near to its point as it gets without covering points or other names."""
+    corners = np.zeros_like(places)
+    taken: list[tuple[float, float, float, float]] = [(x - 6, y - 6, x + 6, y + 6) for x, y in places]
+    crowd = (np.linalg.norm(places[:, None] - places[None], axis=2) < 60).sum(axis=1)
+    for place in np.argsort(-crowd, kind="stable"):  # where it is densest, names choose first
+        wide = _wide(names[place])
+        for reach in range(8, 160, 6):
+            # A step around the point to the middle of the name, pushed out by half its size in that direction.
+            middles = places[place] + _WAYS * reach + _WAYS * [wide / 2, _TALL / 2]
+            boxes = [(x - wide / 2, y - _TALL / 2, x + wide / 2, y + _TALL / 2) for x, y in middles]
+            free = [box for box in boxes if box[0] > 24 and not any(_overlap(box, other) for other in taken)]
+            if free or reach > 150:
+                corners[place] = (free or boxes)[0][:2]
+                taken.append((free or boxes)[0])
+                break
+    return corners
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -11,18 +11,29 @@ from harken.scoring.report_charts import Bar, bars
 from harken.scoring.score import Score
 
 COLOURS = 7
-_WORDS = {"higher": "higher is better", "lower": "lower is better", "neither": "neither is better"}
+_WORDS = {"higher": "higher is better", "lower": "lower is better", "neither": "neither high nor low is better"}
+_TITLES = {
+    "ppl-token": "perplexity per token",
+    "ppl-utterance": "perplexity, mean of utterances",
+    "ppl-word": "perplexity per word",
+    "bits-per-character": "bits per character",
+    "parameters": "size of the model",
+}
 _ARROWS = {"higher": "↑", "lower": "↓", "neither": ""}
 
 
 def better(metric: str) -> str:
-    """Which direction is better; of perplexities, bits and parameters the lower."""
-    return METRICS[metric].better if metric in METRICS else "lower"
+    """Which direction is better: of perplexities and bits the lower, of parameters neither."""
+    if metric in METRICS:
+        return METRICS[metric].better
+    return "neither" if metric == "parameters" else "lower"
 
 
 def title(metric: str) -> str:
     """A few words for the metric."""
-    return METRICS[metric].title if metric in METRICS else metric.replace("-", " ")
+    plain = metric.removesuffix("-oracle")
+    words = METRICS[plain].title if plain in METRICS else _TITLES[plain]
+    return words if plain == metric else f"{words}, given gold labels"
 
 
 def summary(comparison: Comparison) -> str:
@@ -57,7 +68,12 @@ def _subtitle(system: System, comparison: Comparison) -> str:
 
 def _row(comparison: Comparison, metric: str) -> str:
     cells = "".join(_cell(system, metric) for system in comparison.systems)
-    found = dict.fromkeys(system.scores[metric].signature for system in comparison.systems if metric in system.scores)
+    # How many seeds a system has stands in the head of its column.
+    found = dict.fromkeys(
+        system.scores[metric].signature.partition("|seeds:")[0]
+        for system in comparison.systems
+        if metric in system.scores
+    )
     signatures = "<br>".join(f"<code>{escape(one).replace('|', '|<wbr>')}</code>" for one in found)
     direction = better(metric)
     return (
@@ -143,7 +159,7 @@ def _card(comparison: Comparison, metric: str) -> str:
             reach = figure.spread
             rows.append(
                 Bar(
-                    name=f"{figure.system} (published)",
+                    name=f"{figure.system} ({figure.paper.partition('(')[2]}",
                     value=figure.value,
                     low=None if reach is None else figure.value - reach,
                     high=None if reach is None else figure.value + reach,
@@ -152,11 +168,13 @@ def _card(comparison: Comparison, metric: str) -> str:
                     colour=None,
                 )
             )
-    direction = _WORDS[better(metric)]
-    return (
-        f'<figure class="card"><figcaption><b>{escape(metric)}</b> <span>{escape(title(metric))}, {direction}</span>'
-        f"</figcaption>{bars(f'{metric}: {title(metric)}', rows)}</figure>"
-    )
+    caption = f"<b>{escape(metric)}</b> <span>{escape(title(metric))}, {_WORDS[better(metric)]}</span>"
+    return card(caption, bars(f"{metric}: {title(metric)}", rows))
+
+
+def card(caption: str, chart: str, style: str = "card") -> str:
+    """A chart with its caption."""
+    return f'<figure class="{style}"><figcaption>{caption}</figcaption>{chart}</figure>'
 
 
 def published(comparison: Comparison) -> str:

@@ -125,6 +125,8 @@ def _expand(line: str, words: Mapping[str, str]) -> str:
             raise HarkenError(f"care_patterns.yaml: '{line}' uses {{{found.group(1)}}}, which `words` does not define")
         return words[found.group(1)]
 
+    if re.search(r"(?<![ .])\.\.", line):
+        raise HarkenError(f"care_patterns.yaml: in '{line}' the dots of a gap need a space before them")
     gap = rf"(?: [^ {BREAK}]+)"
     line = re.sub(r"\{([a-z_]+)\}", named, line).replace("~", rf"(?![^ ])[^{BREAK}]*")
     line = line.replace(" ...", gap + "{0,6}").replace(" ..", gap + "{0,3}")

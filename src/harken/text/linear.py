@@ -43,9 +43,9 @@ def fit(
     weight = np.zeros((count, vectors.shape[1]), dtype=np.float32)
     bias = np.full(count, -1e4, dtype=np.float32)
     seen = sorted(set(classes))
-    if len(seen) == 1:
+    if len(seen) == 1 or len(seen) == len(classes):  # one class, or one example each: nothing to tell apart by
         bias[seen] = 0.0
-    elif len(seen) > 1:
+    elif seen:
         alike = np.full(len(seen), 1 / len(seen))
         model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=shrinkage, priors=alike).fit(vectors, classes)
         if len(seen) == 2:  # scikit-learn keeps one row of scores for two classes

@@ -12,7 +12,7 @@ from harken.models.contract import Generator
 from harken.runtime import seed_everything
 from harken.text.batches import NO_EMOTION, Encoded, encode_dialogues
 from harken.text.vectors import read_vectors
-from harken.text.vocabulary import FILE, Vocabulary, Words, build_vocabulary, load_vocabulary
+from harken.text.vocabulary import Vocabulary, Words, build_vocabulary, load_vocabulary
 from harken.training import run as runs
 from harken.training.config import RunConfig
 
@@ -28,10 +28,13 @@ class Material:
     generator: Generator
 
 
-def gather(config: RunConfig, folder: Path, note: Callable[[str], None]) -> Material:
-    """Read the corpus and build vocabulary and generator; `note` hears what was found."""
+def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[str], None]) -> Material:
+    """Read the corpus and build vocabulary and generator; `note` hears what was found.
+
+    A resumed run has its vocabulary and weights already, so vectors and the run it started from are not read again.
+    """
     dialogues = runs.read_corpus(config.corpus)
-    vocabulary = _vocabulary(config, folder, dialogues)
+    vocabulary = load_vocabulary(folder) if resumed else _vocabulary(config, dialogues)
     parts = {split: [dialogue for dialogue in dialogues if dialogue.split == split] for split in SPLITS}
     rows = {split: encode_dialogues(part, vocabulary, config.text) for split, part in parts.items()}
     if config.text.both_sides:
@@ -53,18 +56,16 @@ def gather(config: RunConfig, folder: Path, note: Callable[[str], None]) -> Mate
                     f"the corpus '{config.corpus}' has no emotion labels in its {split} split, and {config.model} "
                     "learns from them; choose a labelled corpus or the model transformer"
                 )
-    if config.text.vectors is not None and isinstance(vocabulary, Words):
+    if config.text.vectors is not None and isinstance(vocabulary, Words) and not resumed:
         note(load_vectors(generator, vocabulary, config.text.vectors))
-    if config.start_from is not None:
+    if config.start_from is not None and not resumed:
         note(runs.transfer(generator, vocabulary, config.start_from))
     valid = [example for dialogue in parts["valid"] for example in examples(dialogue, config.text.history)]
     return Material(vocabulary, rows, valid, generator)
 
 
-def _vocabulary(config: RunConfig, folder: Path, dialogues: list[Dialogue]) -> Vocabulary:
-    """The run's own when it resumes, the earlier run's byte pairs when it starts from one, else one built now."""
-    if (folder / FILE).exists():
-        return load_vocabulary(folder)
+def _vocabulary(config: RunConfig, dialogues: list[Dialogue]) -> Vocabulary:
+    """The earlier run's byte pairs when it starts from one, else a vocabulary built now."""
     if config.start_from is not None and config.text.kind == "bpe":
         return load_vocabulary(config.start_from)
     return build_vocabulary(dialogues, config.text)

@@ -27,7 +27,7 @@ from harken.models.contract import Generator
 from harken.models.losses import Term
 from harken.runtime import start
 from harken.text.batches import Batch, Encoded, collate, epoch_order
-from harken.text.vocabulary import FILE, TextConfig, Vocabulary
+from harken.text.vocabulary import TextConfig, Vocabulary
 from harken.training import run as runs
 from harken.training.card import write_card
 from harken.training.config import RunConfig
@@ -237,8 +237,7 @@ def open_session(
         if checkpoint is not None:
             log.rewind(checkpoint["progress"]["step"])
         else:
-            for name in (FILE, log.path.name):
-                (folder / name).unlink(missing_ok=True)  # of a run that ended before its first checkpoint
+            log.path.unlink(missing_ok=True)  # of a run that ended before its first checkpoint
     world.wait_for_everyone()
     listening = [log, *watchers] if world.is_main_process else []
 
@@ -247,8 +246,7 @@ def open_session(
             for watcher in listening:
                 watcher.noted(line)
 
-    material = gather(config, folder, note)
-    world.wait_for_everyone()  # before the vocabulary is written, which the others would take for a resumed run's
+    material = gather(config, folder, resumed=checkpoint is not None, note=note)
     if world.is_main_process and checkpoint is None:
         runs.write_config(folder, config)
         material.vocabulary.save(folder)
