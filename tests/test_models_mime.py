@@ -188,6 +188,14 @@ def test_the_bound_by_hand() -> None:
     torch.testing.assert_close(bound["reconstruction"], reconstruction)
 
 
+@pytest.mark.parametrize("variant", ["paper", "release"])
+def test_prior_and_posterior_start_alike(variant: str) -> None:
+    """The divergence begins at zero and leaves the context's summary alone."""
+    model = Mime(MimeConfig(d_model=16, variant=variant), WORDS)  # type: ignore[arg-type]
+    model.train()
+    assert model.losses(batch_of(JOYFUL, SAD))["kl"].sum.item() == 0.0
+
+
 def test_what_the_posterior_is_given_is_a_constant() -> None:
     """(16) does not teach the prior to be easy to guess: from its second part alone it learns nothing."""
     model = model_of()
@@ -270,13 +278,16 @@ def test_decoding_and_the_loss_by_hand() -> None:
 
 
 def test_the_whole_loss_by_hand() -> None:
-    """(32): L = L_cls + (L_ELBO_pos + L_ELBO_neg) + L_resp; what is only measured does not count."""
+    """(32): L = L_cls + (L_ELBO_pos + L_ELBO_neg) + L_resp; what is only measured does not count.
+
+    As the release adds up: words and divergence over the batch of two, the rest as means.
+    """
     model, batch = model_of(), batch_of(JOYFUL, SAD)
     model.train()
     config = load_config(Path(__file__).parents[1] / "configs" / "mime.yaml").training
     terms = model.losses(batch)
     assert set(terms) == {"response", "nll", "emotion", "accuracy", "kl", "reconstruction"}
-    expected = terms["emotion"].sum / 2 + sum(terms[name].sum for name in ("kl", "reconstruction", "response"))
+    expected = (terms["emotion"].sum + terms["reconstruction"].sum) / 2 + terms["kl"].sum + terms["response"].sum
     torch.testing.assert_close(objective(terms, terms, config), expected)
     assert int(terms["kl"].count) == 2
 

@@ -24,14 +24,14 @@ def chat(
     """Talk to a listener; reads a pipe too, one turn a line."""
     import sys
 
-    from harken.cli.progress import counted, waiting
+    from harken.cli.progress import counted
     from harken.listeners import load_listener
     from harken.serving.care import Care, Careful
     from harken.serving.chat import Chat, run
 
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-    with waiting("Opening the listener"):
-        care = Care(country=country)
+    with counted("Learning to notice danger (once)") as started:
+        care = Care(country, started=started)
     with counted("Reading the listener's corpus (once)") as started:
         listener = load_listener(run_folder, pool=pool or (), started=started)
     run(Chat(Careful(listener, care)), as_json=as_json)

@@ -40,6 +40,13 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Write a report that opens in any browser, offline.", show_default=False)
     ] = None,
+    vocabulary: Annotated[int, typer.Option(help="Vocabulary size of ead-1 and ead-2.")] = 30_522,
+    encoder: Annotated[
+        Path | None, typer.Option(help="Sentence encoder of similarity. Default: MiniLM.", show_default=False)
+    ] = None,
+    wordnet: Annotated[
+        Path | None, typer.Option(help="WordNet dictionary folder of meteor-nltk.", show_default=False)
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave bad lines out, and examples that not every file has.")
     ] = False,
@@ -50,7 +57,7 @@ def compare(
     from harken.cli.compare_table import show
     from harken.cli.progress import stages
     from harken.scoring.compare import compare as compare_sources
-    from harken.scoring.compare_files import Options, test_of
+    from harken.scoring.compare_files import Options, paired_test
     from harken.scoring.compare_sources import find_sources
     from harken.scoring.material import Settings
     from harken.scoring.report import write_report
@@ -58,9 +65,9 @@ def compare(
 
     options = Options(
         metrics=None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()],
-        settings=Settings(tokenize=tokenize),
+        settings=Settings(tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet),
         resamples=Resamples(samples=bootstrap, seed=seed),
-        test=test_of(test),
+        test=paired_test(test),
         references=references,
         by=by,
         baseline=baseline,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -30,11 +29,10 @@ def show(comparison: Comparison) -> None:
         console.print(f"* differs from {comparison.baseline}, p < {ALPHA}: {comparison.test_words()}", soft_wrap=True)
     if any(len(system.sources) > 1 for system in comparison.systems):
         console.print("± is the standard deviation over the seeds of a run", soft_wrap=True)
-    for by, values in comparison.groups.items():
-        for metric in comparison.metrics:
-            if table := _groups(comparison, by, values, metric):
-                console.print()
-                console.print(table)
+    if by := comparison.options.by:
+        for table in filter(None, (_groups(comparison, by, metric) for metric in comparison.metrics)):
+            console.print()
+            console.print(table)
     _published(console, comparison)
     _left_out(console, comparison)
 
@@ -46,13 +44,13 @@ def _figures(comparison: Comparison, systems: tuple[System, ...]) -> Table:
     return table
 
 
-def _groups(comparison: Comparison, by: str, values: Mapping[str, int], metric: str) -> Table | None:
+def _groups(comparison: Comparison, by: str, metric: str) -> Table | None:
     """One metric by a field, if it was broken down; the perplexities were not."""
     found = [system.groups.get(by, {}) for system in comparison.systems]
     if not any(metric in scores for groups in found for scores in groups.values()):
         return None
     table = _table(f"{metric} by {by}", "n", *(system.name for system in comparison.systems))
-    for value, n in values.items():
+    for value, n in comparison.groups[by].items():
         table.add_row(Text(value), f"{n:,}", *(_cell(groups.get(value, {}).get(metric)) for groups in found))
     return table
 

@@ -80,7 +80,7 @@ class Live:
 
     def noted(self, line: str) -> None:
         """Print the note."""
-        self.console.print(line, markup=False)
+        self.console.print(line, markup=False, soft_wrap=True)
 
     def stepped(self, progress: Progress, figures: Figures) -> None:
         """Move the line; perplexity and speed are smoothed over about 100 steps."""
@@ -108,4 +108,6 @@ class Live:
             f"step {progress.step:,}: valid perplexity {figures['perplexity']:.2f}{accuracy}{mark}", markup=False
         )
         for sample in samples:
-            self.console.print(f"  {sample['context'][-1]}\n    → {sample['reply']}", style="dim", markup=False)
+            self.console.print(
+                f"  {sample['context'][-1]}\n    → {sample['reply']}", style="dim", markup=False, soft_wrap=True
+            )

@@ -19,7 +19,8 @@ refined by either, the speaker's own polarity first, and a gate mixes the two fo
 What the paper leaves open. Training hears the posterior's sample; a reply hears the prior's mean, to be the same every
 time. The e_g that (16) and (17) take as given is the one a sample of the prior pools, a constant to them, and
 P(e_g | z_g, C) is a unit Gaussian around the one z_g pools. The posterior has a first layer per group. Only a context
-of no words keeps its CTX, which (20) leaves out.
+of no words keeps its CTX, which (20) leaves out. Prior and posterior start alike: started apart, by Xavier, they differ
+by hundreds of nats, and closing that gap flattens c before the classifier has learnt from it.
 
 `variant: release` follows the authors' code: an encoder each for (22) and (23), CTX kept in (20), the positive group's
 variance for both groups; the decoder hears the prior's sample, also in replying; of (16) only the divergence is left.
@@ -121,6 +122,11 @@ class ResponseEmotions(nn.Module):
             self.posterior_first = _maps(n, 2 * width, width)
             self.posterior_mean = _maps(n, width, width)
             self.posterior_log_variance = _maps(n_variances, width, width)
+        xavier(self)
+        if config.stochastic:  # prior and posterior start as one standard Gaussian
+            for part in (self.mean, self.log_variance, self.posterior_mean, self.posterior_log_variance):
+                for parameter in part.parameters():
+                    nn.init.zeros_(parameter)
 
     def forward(self, summary: Tensor, emotions: Tensor) -> tuple[list[Tensor], dict[str, Tensor]]:
         """c (B, D), E_E (E, D) -> e_g (B, D) per group, and in training the parts of the bound, (B,) each."""
@@ -170,7 +176,7 @@ class Mime(Transformer):
         self.refiners = nn.ModuleList(Encoder(config, config.refiner_layers, 2 * width) for _ in range(n_refiners))
         self.contribution = nn.Linear(len(groups) * width, len(groups) * width)  # FC_contrib
         self.fusion = nn.Linear(len(groups) * width, width)  # FC_fused
-        for part in (self.matching, self.response_emotions, self.refiners, self.contribution, self.fusion):
+        for part in (self.matching, self.refiners, self.contribution, self.fusion):
             xavier(part)
 
     def emotion_vectors(self) -> Tensor:

@@ -20,7 +20,7 @@ from harken.scoring.statistics import Integers
 from harken.scoring.uncertainty import Resamples, with_intervals
 
 _DERIVED: dict[str, tuple[str, Callable[[ReplyRecord], object]]] = {
-    "polarity": ("emotion", lambda record: polarity(str(record.emotion))),
+    "polarity": ("emotion", lambda record: None if record.emotion is None else polarity(record.emotion)),
     "turn": ("context", lambda record: (len(record.context or ()) + 1) // 2),
 }
 

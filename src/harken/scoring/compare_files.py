@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -15,6 +15,7 @@ from harken.scoring.compare_examples import Examples
 from harken.scoring.compare_sources import METRICS_FILE, Source, run_scores
 from harken.scoring.evaluate import ALL, choose, measure
 from harken.scoring.material import Material, Settings
+from harken.scoring.metrics import metric
 from harken.scoring.perplexity import PERPLEXITIES, Likelihoods, measure_likelihoods, read_likelihoods
 from harken.scoring.replies import Replies, read_replies
 from harken.scoring.score import Measured, Score
@@ -32,7 +33,7 @@ _RUN = "parameters"
 _NONE = Resamples(samples=0)
 
 
-def test_of(name: str) -> Test:
+def paired_test(name: str) -> Test:
     """The paired test of that name."""
     for known in get_args(Test):
         if name == known:
@@ -57,6 +58,11 @@ class Options:
     split: str = "test"
     skip_bad: bool = False
     allow_empty: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.of_replies() or ():
+            if name != ALL:
+                metric(name)
 
     def read(self, path: Path) -> Replies:
         """A reply file under these options."""
@@ -120,7 +126,7 @@ def figures_of(
             left_out |= without
     drawn = resampled(measured, options.resamples)
     scores = {one.metric: around(one, values, options.resamples) for one, values in zip(measured, drawn, strict=True)}
-    for score in _told(source, options, None if examples is None else len(examples.kept)):
+    for score in _told(source, options, examples):
         scores.setdefault(score.metric, score)
     samples = {
         one.metric: (one.statistic.resampling, values)
@@ -141,17 +147,17 @@ def _broken_down(measured: Sequence[Measured], parts: Parts, options: Options) -
     }
 
 
-def _told(source: Source, options: Options, n: int | None) -> Iterable[Score]:
-    """What a run's metrics.json adds: all but emotion accuracies of other examples than those compared."""
+def _told(source: Source, options: Options, examples: Examples | None) -> list[Score]:
+    """What a run's metrics.json adds: perplexities and parameters, and emotion accuracies if of the same examples."""
     if source.folder is None or not (source.folder / METRICS_FILE).is_file():
         return []
-    known = run_scores(source.folder, options.split)
-    return [
-        score
-        for score in known
-        if options.wants(score.metric.removesuffix(_ORACLE))
-        and (not score.metric.startswith("emotion") or n is None or source.replies is None or n == score.n)
-    ]
+    told = run_scores(source.folder, options.split)
+    if source.replies is not None and examples is not None:
+        answered = any(score.n == len(examples.kept) for score in told if score.metric.startswith("emotion"))
+        labelled = sum(record.emotion is not None for record in examples.shared.records)
+        told = run_scores(source.folder, options.split, labelled)
+        told = [score for score in told if answered or not score.metric.startswith("emotion")]
+    return [score for score in told if options.wants(score.metric.removesuffix(_ORACLE))]
 
 
 def likelihoods_of(path: Path, options: Options) -> Likelihoods:

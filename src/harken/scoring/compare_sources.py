@@ -113,8 +113,11 @@ def _of_split(folder: Path, kind: str, split: str) -> list[Path]:
     ]
 
 
-def run_scores(folder: Path, split: str) -> list[Score]:
-    """What a run's metrics.json tells of a split: perplexities, emotion accuracy, parameters; no intervals."""
+def run_scores(folder: Path, split: str, labelled: int | None = None) -> list[Score]:
+    """What a run's metrics.json tells of a split: perplexities, emotion accuracy, parameters; no intervals.
+
+    Emotion accuracies are of the `labelled` responses, whose number the file does not tell; None if all have emotions.
+    """
     metrics = _read_json(folder / METRICS_FILE)
     vocabulary = str(metrics.get("vocabulary", "unnamed"))
     found = []
@@ -128,8 +131,8 @@ def run_scores(folder: Path, split: str) -> list[Score]:
                 found.append(_ready(name + suffix, figures[key], figures["responses"], "perplexity", details))
         for k in (1, 2, 5) if not suffix else ():
             if f"emotion_top{k}" in figures:
-                share = 100.0 * figures[f"emotion_top{k}"]
-                found.append(_ready(f"emotion-top{k}", share, figures["responses"], "percent", {"among": str(k)}))
+                share, n = 100.0 * figures[f"emotion_top{k}"], labelled or figures["responses"]
+                found.append(_ready(f"emotion-top{k}", share, n, "percent", {"among": str(k)}))
     if "parameters" in metrics:
         count = metrics["parameters"]
         found.append(Score("parameters", count, None, None, 1, f"parameters|unit:count|v:{harken.__version__}"))

@@ -26,6 +26,8 @@ class Counting:
 
     tokens: str | None = None
     """What texts were cut into; null where the metric has nothing to do with tokens."""
+    digits: int = 2
+    """Digits after the point, as printed."""
     differs: str | None = None
     """What keeps the figure from ever being comparable with one of ours."""
 
@@ -71,15 +73,15 @@ class Figure:
     spread: float | None
     turns: int | None
     tokens: str | None
+    digits: int
     differs: str | None
 
     def shown(self) -> str:
         """The value as a table prints it."""
-        value = f"{self.value:.2f}" if round(self.value, 2) == self.value else f"{self.value:g}"
         if self.metric == "parameters":
-            value = f"{self.value / 1e6:.2f}M"
-        elif self.value == int(self.value):
-            value = f"{self.value:.0f}"
+            return f"{self.value / 1e6:.2f}M"
+        exact = round(self.value, self.digits) == self.value
+        value = f"{self.value:.{self.digits}f}" if exact else f"{self.value:g}"
         return value if self.spread is None else f"{value} ± {self.spread:.2f}"
 
     def obstacle(self, measured: Mapping[str, Score], tokens: str) -> str | None:
@@ -112,6 +114,7 @@ class Apart:
     """Published figures that do not compare, for one reason."""
 
     group: str
+    paper: str
     metric: str
     reason: str
     figures: tuple[Figure, ...]
@@ -158,6 +161,7 @@ def _figures(tables: Iterable[Table]) -> Iterable[Figure]:
                     spread=spread,
                     turns=table.turns,
                     tokens=counting.tokens,
+                    digits=counting.digits,
                     differs=counting.differs,
                 )
 
@@ -166,13 +170,13 @@ def beside(measured: Mapping[str, Score], tokens: str) -> Beside:
     """Sort the published figures by whether they may stand beside these scores."""
     figures, elsewhere = load()
     comparable: list[Figure] = []
-    apart: dict[tuple[str, str, str], list[Figure]] = {}
+    apart: dict[tuple[str, str, str, str], list[Figure]] = {}
     for figure in figures:
         reason = elsewhere.get(figure.metric) or figure.obstacle(measured, tokens)
         if reason is None:
             comparable.append(figure)
         else:
-            apart.setdefault((figure.group, figure.metric, reason), []).append(figure)
+            apart.setdefault((figure.group, figure.paper, figure.metric, reason), []).append(figure)
     order = list(measured)
     comparable.sort(key=lambda figure: order.index(figure.metric))
     return Beside(tuple(comparable), tuple(Apart(*key, tuple(found)) for key, found in apart.items()))

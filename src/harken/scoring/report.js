@@ -16,6 +16,7 @@
   }
 
   function labelled(text, control, className = "") {
+    control.setAttribute("aria-label", text);
     return className === "tick" ? make("label", { className }, control, text) : make("label", { className }, text, control);
   }
 
@@ -66,8 +67,8 @@
       const low = Math.min(...cells), high = Math.max(...cells), far = Math.max(Math.abs(low), Math.abs(high)) || 1;
       const format = (value) => (minus && value > 0 ? "+" : "") + value.toFixed(metric.digits);
       const paint = (value) => minus
-        ? `--h:var(--${value < 0 ? "negative" : "positive"});--p:${(Math.abs(value) / far * 60).toFixed(1)}%`
-        : `--p:${(4 + (value - low) / (high - low || 1) * 56).toFixed(1)}%`;
+        ? `--h:var(--${value < 0 ? "negative" : "positive"});--p:${(Math.abs(value) / far * 50).toFixed(1)}%`
+        : `--p:${(4 + (value - low) / (high - low || 1) * 46).toFixed(1)}%`;
       heat.replaceChildren(...parts(group).map(([side, places]) => {
         const table = make("table");
         if (side) table.append(make("caption", { textContent: side === "positive" ? "● positive" : side === "negative" ? "▲ negative" : side }));
@@ -83,8 +84,8 @@
         return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${metric.name} by ${group.by} ${side}` }, table);
       }));
       const ramp = minus
-        ? "linear-gradient(90deg, color-mix(in oklab, var(--negative) 60%, var(--surface)), var(--surface), color-mix(in oklab, var(--positive) 60%, var(--surface)))"
-        : "linear-gradient(90deg, color-mix(in oklab, var(--s0) 4%, var(--surface)), color-mix(in oklab, var(--s0) 60%, var(--surface)))";
+        ? "linear-gradient(90deg, color-mix(in oklab, var(--negative) 50%, var(--surface)), var(--surface), color-mix(in oklab, var(--positive) 50%, var(--surface)))"
+        : "linear-gradient(90deg, color-mix(in oklab, var(--s0) 4%, var(--surface)), color-mix(in oklab, var(--s0) 50%, var(--surface)))";
       scale.replaceChildren(format(minus ? -far : low), make("i", { style: `background:${ramp}` }), format(minus ? far : high),
         make("span", { textContent: metric.better === "neither" ? "" : `${metric.better} is better` }));
     }

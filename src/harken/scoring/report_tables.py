@@ -188,23 +188,19 @@ def published(comparison: Comparison) -> str:
             "test turns; they compare if the replies above answer that test set."
         )
         rows = (
-            f'<tr><th scope="row">{escape(one.metric)}</th><td>{escape(one.system)}</td><td><b>{one.shown()}</b></td>'
+            f'<tr><th scope="row">{escape(one.metric)}</th><td><b>{one.shown()}</b></td><td>{escape(one.system)}</td>'
             f"<td>{escape(one.paper)}, {escape(one.table)}</td><td>{escape(one.protocol)}</td></tr>"
             for one in found.figures
         )
-        table = _table("Published figures", ("metric", "system", "value", "source", "protocol"), rows)
-    rows = (
-        f'<tr><td>{part.group}</td><th scope="row">{escape(part.metric)}</th><td>{escape(part.reason)}</td>'
-        f"<td>{escape('; '.join(f'{one.system} {one.shown()}' for one in part.figures))}</td>"
-        f"<td>{escape(part.figures[0].paper)}</td></tr>"
+        table = _table("Published figures", ("metric", "value", "system", "source", "protocol"), rows, "printed")
+    items = "".join(
+        f"<li><b>{escape(part.metric)}</b>, {escape(part.paper)}, {part.group}: {escape(part.reason)}. "
+        f"<small>{escape('; '.join(f'{one.system} {one.shown()}' for one in part.figures))}</small></li>"
         for part in found.apart
     )
-    apart = _table("Figures that do not compare", ("group", "metric", "reason", "figures", "paper"), rows, "apart")
     count = sum(len(part.figures) for part in found.apart)
-    return (
-        f"<p>{words}</p>{table}"
-        f"<details><summary>{count} published figures that do not compare, and why</summary>{apart}</details>"
-    )
+    summed = f"<summary>{count} published figures that do not compare, and why</summary>"
+    return f"<p>{words}</p>{table}<details>{summed}<ul>{items}</ul></details>"
 
 
 def notes(comparison: Comparison) -> str:

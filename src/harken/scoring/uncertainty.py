@@ -159,7 +159,7 @@ def _judged(
 ) -> Difference:
     low, high = resamples.interval(spread, b - a, kind)
     as_large = np.count_nonzero(np.abs(chance) >= abs(b - a) - 1e-12)
-    p = (1 + as_large) / (1 + resamples.samples)
+    p = (1 + int(as_large)) / (1 + resamples.samples)
     return Difference(metric, a, b, b - a, low, high, p, test, resamples.samples)
 
 

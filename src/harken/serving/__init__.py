@@ -1,0 +1,1 @@
+"""Listeners before people: terminal chat, and care before any of it."""

@@ -162,7 +162,9 @@ _FILLERS = frozenset(
     "definitely certainly clearly obviously frankly currently lately recently secretly desperately badly fully".split()
 )
 
-_CURLY = str.maketrans({"’": "'", "‘": "'", "‛": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": " ", "—": " ", "…": " "})
+_CURLY = str.maketrans(
+    {"’": "'", "‘": "'", "‛": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": " ", "—": " ", "…": " "}
+)
 _DISGUISE = str.maketrans({"1": "i", "3": "e", "0": "o", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i"})
 _SPACED_OUT = re.compile(r"\b(?:[a-z][ .\-_*]){2,}[a-z]\b")
 _LONG = re.compile(r"([a-z])\1{2,}")
@@ -179,7 +181,9 @@ _ILL = re.compile(r"\bill (?=kill|do|be|never|end|hurt|stab|shoot|make|get|not|t
 _TAILS = {"'m": " am", "'re": " are", "'ve": " have", "'ll": " will", "'d": " would", "n't": " not"}
 _SUBJECTS = frozenset("he she it that there what who where how here".split())
 _SELVES = re.compile(r"\b(my|her|him|your|them|our) (self|selves)\b(?! (?:harm|injur|inflict|mutilat))")
-_SH = re.compile(r"\bsh(?= (?:urges?|relapse[ds]?|clean|scars|thoughts|tonight)\b)|(?<=\bdoing )sh\b|(?<=\bdo )sh\b|(?<=\bdid )sh\b")
+_SH = re.compile(
+    r"\bsh(?= (?:urges?|relapse[ds]?|clean|scars|thoughts|tonight)\b)|(?<=\bdoing )sh\b|(?<=\bdo )sh\b|(?<=\bdid )sh\b"
+)
 _DROPPED_G = re.compile(
     r"\b(liv|dy|cutt|kill|hurt|hitt|beat|touch|go|do|think|feel|try|be|tak|mak|com|end|harm|burn|say|tell|keep|drink)in'?\b"
 )
@@ -196,7 +200,11 @@ def plain(text: str) -> str:
     for sentence in _ENDS.split(_DOTS.sub(" ", _keep_disguises(text))):
         words = " ".join(_words(sentence))
         words = _SELVES.sub(lambda found: found.group(1) + found.group(2), words)
-        words = _FOREVER.sub("forever", _IS.sub(" is", words)).replace(" is been ", " has been ").replace(" is had ", " has had ")
+        words = (
+            _FOREVER.sub("forever", _IS.sub(" is", words))
+            .replace(" is been ", " has been ")
+            .replace(" is had ", " has had ")
+        )
         words = _ID.sub("i would ", _ILL.sub("i will ", _SH.sub("self harm", words)))
         words = _TWICE.sub(r"\1", " ".join(word for word in words.split() if word not in _FILLERS))
         if words:
