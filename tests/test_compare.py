@@ -357,7 +357,7 @@ def test_arguments_that_name_nothing(tmp_path: Path, two: list[str]) -> None:
         find_sources([two[0], two[0]])
     with pytest.raises(HarkenError, match="with a name before the '='"):
         find_sources([f"={two[0]}"])
-    with pytest.raises(HarkenError, match="^unknown metric 'blue-1'; did you mean 'bleu-1'"):
+    with pytest.raises(HarkenError, match=r"^unknown metric 'blue-1'; did you mean 'bleu-1'"):
         run(two, metrics=["blue-1"])
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -433,6 +433,7 @@ def test_tokens_are_recognised_as_prepared(two: list[str]) -> None:
 # ---- the command ----
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_or_json(two: list[str], tmp_path: Path) -> None:
     options = ("--metrics", "bleu-1,length", "--bootstrap", "100", "--by", "polarity")
     shown = harken(*two, *options)

@@ -177,7 +177,7 @@ def reach(place: str | None, kind: Kind) -> str:
     entry = _lines()["countries"].get(place or "")
     danger = f"If there is danger right now, call {emergency(place)}."
     if entry is None:
-        return f"{danger} {_lines()['directory'][0].upper()}{_lines()['directory'][1:]}."
+        return f"{danger} {_lines()['directory']}"
     wanted = ("abuse", "crisis", "child") if kind == "abuse" else ("crisis",)
     lines = [line for want in wanted for line in entry["lines"] if want in line["kinds"]][:3]
     spoken = ", ".join(

@@ -155,7 +155,7 @@ _SPELLING = {
 _WRITTEN_OUT = {variant: word for word, variants in _SPELLING.items() for variant in variants.split()}
 
 _FILLERS = frozenset(
-    "just really so very honestly actually literally genuinely truly simply even ever always sometimes often seriously "
+    "just jus really so very honestly actually literally genuinely truly simply even ever always sometimes often seriously "
     "basically totally absolutely completely utterly maybe perhaps probably possibly still again quite pretty "
     "fucking fuckin effing freaking frigging bloody goddamn damn damned fkn fking flipping tbh ngl fr frfr lol lmao lmfao "
     "haha hahaha omg imo tho though also already constantly suddenly finally anyway uh erm bruh "
