@@ -9,7 +9,7 @@ Every candidate gets one sum, its terms visible in `Reply.scores`:
     emotion     probability of the candidate's emotion in the thread, near synonyms included
     mood        minus: a turn said to glad people against sorrow, and the reverse
     foreign     minus: telling words and people of the turn that this speaker never mentioned
-    place       minus: an opening as a follow-up, or the reverse; no answer to a question; a third question in a row
+    place       minus: an opening as a follow-up, or the reverse; an answer to something else; a third question in a row
 """
 
 from __future__ import annotations
@@ -237,6 +237,8 @@ class BuiltInListener:
         mood = self.pool.mood[rows]
         asked = ["?" in turn.text for turn in conversation if turn.role == "listener"][-2:]
         misplaced = (self._follow_up[rows] != follow_up) & ~chatter
+        # "Nobody ever is" answers "I'm not ready", not "he's twelve": a follow-up wants something like what it answered.
+        beside = np.where(follow_up & ~chatter & ~self._anywhere[rows], np.clip((0.35 - said) / 0.35, 0, 1), 0.0)
         unasked = (self._was_asked[rows] != conversation[-1].text.rstrip().endswith("?")) & ~chatter
         return {
             "situation": w.situation * story,
@@ -248,7 +250,7 @@ class BuiltInListener:
             "mood": -w.mood * (np.maximum(0, 2 * mood - 1) * sorry + np.maximum(0, 1 - 2 * mood) * glad),
             # In the same story its words are at home: from a likeness of 0.45 the charge falls, to 0.3 of it at 0.85.
             "foreign": -w.foreign * self._foreign(rows, conversation) * (1 - 0.7 * np.clip((story - 0.45) / 0.4, 0, 1)),
-            "place": -w.place * (misplaced + unasked + (self._asks[rows] & (sum(asked) == 2))),
+            "place": -w.place * (misplaced + unasked + beside + (self._asks[rows] & (sum(asked) == 2))),
         }
 
     def _foreign(self, rows: Rows, conversation: Sequence[Turn]) -> Floats:
