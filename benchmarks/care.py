@@ -1,7 +1,8 @@
 """How many people in danger are noticed, how many others are taken for them, and how long a look takes.
 
 On tests/data/care_sentences.jsonl: sentences written after the rules by someone who had seen neither them nor the training
-sentences, half of the ordinary ones chosen to sound dangerous. `patterns alone` is the first layer without the second.
+sentences, half of the ordinary ones chosen to sound dangerous. `sure patterns alone` is the first layer without the
+second.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from harken.corpora.starter import starter_dialogues
 from harken.serving.care import Care
 from harken.serving.care_patterns import table
-from harken.serving.care_reading import training_sentences
 
 SENTENCES = Path(__file__).parents[1] / "tests" / "data" / "care_sentences.jsonl"
 
@@ -40,12 +39,4 @@ def run() -> Iterator[tuple[str, float, str]]:
     calm = len(rows) - sum(danger)
     yield "ordinary sentences", calm, ""
     yield "false alarms", 100 * sum(c for c, d in zip(caught, danger, strict=True) if not d) / calm, "%"
-    known = {sentence.text for sentence in training_sentences()}
-    turns = {turn.text for d in starter_dialogues() for turn in d.turns if turn.role == "speaker"} - known
-    rest = sorted(turns)[:: max(1, len(turns) // 1000)]
-    yield (
-        f"false alarms on starter turns it was not fitted on ({len(rest)})",
-        100 * sum(bool(care.signal(t)) for t in rest) / len(rest),
-        "%",
-    )
     yield "one look", 1000 * each, "ms"

@@ -9,11 +9,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harken.serving.care import Care, Careful
-
 import harken
 from benchmarks.__main__ import commit
 from harken.files import atomic
+from harken.serving.care import Care, Careful
 from harken.serving.chat import Chat
 
 HERE = Path(__file__).parent

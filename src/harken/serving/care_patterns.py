@@ -6,8 +6,7 @@
     {want} .. die                       a name from `words`; two dots for up to three words in between, three for six
     can not do this any more $          `^` and `$`: the sentence begins or ends here; `~`: whatever it goes on to say
 
-A pattern is *sure*, or it is a *hint*, which counts only where the second layer does not think the sentence harmless
-(alone, without that layer, hints count). What `idioms` match is taken out before any pattern looks, so that "I'm dying
+A pattern is *sure*, or it is a *hint*, which only adds to what the second layer finds. What `idioms` match is taken out before any pattern looks, so that "I'm dying
 of laughter, no really, I want to die" keeps its second half.
 """
 

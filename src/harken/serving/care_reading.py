@@ -29,14 +29,13 @@ from harken.runtime import cache
 from harken.serving.care_patterns import KINDS, Kind
 from harken.text.encoder import SentenceEncoder, Vectors
 
-THRESHOLD = 0.6
+THRESHOLD = 0.4
 """Scores above it are signals. Lower finds more people and alarms more often; see docs/care.md."""
 _VERSION = 1
 _GAMMA = 1.0
 _SVM_STRENGTH = 10.0
 _MEANING = 3.0
 """What the margin of the support vector machine counts against the log-odds of the wording."""
-_CALM_SENTENCES = 2_500
 _NEIGHBOURS = 9
 
 Floats = NDArray[np.float32]
@@ -52,14 +51,13 @@ class Sentence:
 
 
 def training_sentences() -> list[Sentence]:
-    """What the package ships, then speaker turns of the starter corpus evenly drawn."""
+    """What the package ships, then every speaker turn of the starter corpus."""
     source = files("harken.serving").joinpath("care_training.jsonl").read_text(encoding="utf-8")
     written = [
         Sentence(record["text"], None if record["kind"] == "none" else record["kind"])
         for record in map(json.loads, source.splitlines())
     ]
-    turns = dict.fromkeys(turn.text for d in starter_dialogues() for turn in d.turns if turn.role == "speaker")
-    calm = list(turns)[:: max(1, len(turns) // _CALM_SENTENCES)][:_CALM_SENTENCES]
+    calm = dict.fromkeys(turn.text for d in starter_dialogues() for turn in d.turns if turn.role == "speaker")
     return written + [Sentence(text, None) for text in calm]
 
 

@@ -121,7 +121,7 @@ _SPELLING = {
     "the": "teh da",
     "that": "dat",
     "this": "dis",
-    "is not": "ain't aint",
+    "is not": "ain't aint isnt",
     "can not": "can't cant cannot cannae can`t carnt",
     "will not": "won't wont",
     "do not": "dont dnt don`t dunt dinnae",
@@ -175,6 +175,9 @@ _WORD = re.compile(r"[a-z0-9à-öø-ÿœß]+(?:'[a-z]+)?")
 _HYPHENS = re.compile(r"(?<=\w)[-/_](?=\w)")
 _IS = re.compile(r"'s(?= (?:\w+ing|not|been|got|gone|dead|a|an|the|in|on|at|no|violent|abusive|suicidal|scared)\b)")
 _TWICE = re.compile(r"\b(\w+)(?: \1\b)+")
+_HAD = re.compile(
+    r"\bwould (?=(?:never |not |just )?(?:died|been|taken|gone|done|killed|existed|hanged|written|tried|met|woken)\b)"
+)
 _FOREVER = re.compile(r"\bfor ever\b")
 _ID = re.compile(r"\bid (?=rather|be|never|do|have|kill|like|die|love|end|hurt|go)")
 _ILL = re.compile(r"\bill (?=kill|do|be|never|end|hurt|stab|shoot|make|get|not|take|jump|hang|die|see)")
@@ -201,7 +204,7 @@ def plain(text: str) -> str:
         words = " ".join(_words(sentence))
         words = _SELVES.sub(lambda found: found.group(1) + found.group(2), words)
         words = (
-            _FOREVER.sub("forever", _IS.sub(" is", words))
+            _HAD.sub("had ", _FOREVER.sub("forever", _IS.sub(" is", words)))
             .replace(" is been ", " has been ")
             .replace(" is had ", " has had ")
         )
@@ -247,4 +250,6 @@ def _written_out(word: str) -> list[str]:
     stem = word.removesuffix("'s")
     if stem != word and stem in _SUBJECTS:
         return [stem, "is"]
+    if stem != word and stem in _WRITTEN_OUT:
+        return f"{_WRITTEN_OUT[stem]}'s".split()
     return [_DROPPED_G.sub(r"\1ing", word)]
