@@ -120,8 +120,9 @@ class TestCommand:
         try:
             assert "listener made of software" in read_until(terminal, "you ")
             os.write(terminal, b"I failed my exam\r")
-            read_until(terminal, "harken")
-            read_until(terminal, "you ")
+            shown = read_until(terminal, "harken")
+            if "you " not in shown.split("harken", 1)[1]:  # the next prompt may have come along with the reply
+                read_until(terminal, "you ")
             os.write(terminal, key)
             assert "Take care" in read_until(terminal, "yourself.")
             _, status = os.waitpid(child, 0)
