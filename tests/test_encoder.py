@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from harken.errors import HarkenError
 from harken.text import encoder as module
+from harken.text.bert import Bert
 from harken.text.encoder import MINILM_SHA256, SentenceEncoder, minilm_folder
 from harken.text.linear import fit
 
@@ -33,6 +35,15 @@ def test_a_batch_changes_nothing(encoder: SentenceEncoder) -> None:
     together = encoder.encode(texts, batch_size=4)
     apart = np.concatenate([encoder.encode([text]) for text in texts])
     assert np.allclose(together, apart, atol=1e-5)
+
+
+def test_our_bert_is_transformers_bert(encoder: SentenceEncoder) -> None:
+    texts = ["My dog is ill.", "", "a much longer sentence " * 40, "ça va ? 🙂"]
+    with torch.inference_mode():
+        ours, keep = Bert(encoder.folder, encoder.max_tokens).states(texts)
+        theirs, same = encoder._any_architecture()(texts)
+    assert torch.equal(keep, same)
+    assert torch.allclose(ours[keep], theirs[keep], atol=1e-4)
 
 
 def test_progress_adds_up(encoder: SentenceEncoder) -> None:

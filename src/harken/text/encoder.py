@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,18 @@ class SentenceEncoder:
         return hashlib.sha256(f"{digest}|mean|{self.max_tokens}".encode()).hexdigest()[:16]
 
     @cached_property
-    def _loaded(self) -> tuple[Any, torch.nn.Module]:
+    def _states(self) -> Callable[[list[str]], tuple[torch.Tensor, torch.Tensor]]:
+        """What turns texts into token states (B, T, D) and the mask of real tokens (B, T)."""
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        if config.get("model_type") == "bert" and (self.folder / "tokenizer.json").exists():
+            from harken.text.bert import Bert
+
+            return Bert(self.folder, self.max_tokens).states
+        return self._any_architecture()
+
+    def _any_architecture(self) -> Callable[[list[str]], tuple[torch.Tensor, torch.Tensor]]:
+        """The same for any folder that transformers can read."""
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
 
@@ -57,10 +67,15 @@ class SentenceEncoder:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
-            model = AutoModel.from_pretrained(self.folder, local_files_only=True)
+            model = AutoModel.from_pretrained(self.folder, local_files_only=True).eval()
         except (OSError, ValueError) as problem:
             raise HarkenError(f"{self.folder}: cannot be read as a Hugging Face encoder ({problem})") from problem
-        return tokenizer, model.eval()
+
+        def states(texts: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
+            batch = tokenizer(texts, padding=True, truncation=True, max_length=self.max_tokens, return_tensors="pt")
+            return model(**batch).last_hidden_state, batch["attention_mask"].bool()
+
+        return states
 
     @property
     def dimensions(self) -> int:
@@ -73,22 +88,14 @@ class SentenceEncoder:
         """One unit vector per text, (N, D); `advance` hears how many texts each batch finished."""
         import torch
 
-        tokenizer, model = self._loaded
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         # Texts of like length share a batch, so little is spent on padding; rows go back to their own places.
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            batch = tokenizer(
-                [texts[i] for i in rows],
-                padding=True,
-                truncation=True,
-                max_length=self.max_tokens,
-                return_tensors="pt",
-            )
             with torch.inference_mode():
-                states = model(**batch).last_hidden_state  # (B, T, D)
-                keep = batch["attention_mask"].unsqueeze(-1).to(states.dtype)  # (B, T, 1)
+                states, real = self._states([texts[i] for i in rows])  # (B, T, D), (B, T)
+                keep = real.unsqueeze(-1).to(states.dtype)  # (B, T, 1)
                 means = (states * keep).sum(1) / keep.sum(1)  # (B, D)
                 vectors[rows] = torch.nn.functional.normalize(means, dim=1).numpy()
             if advance is not None:
