@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -152,6 +153,35 @@ class TestCare:
         assert reply is not None
         assert "looking out for them" in reply.text
 
+    def test_someone_else_who_means_harm_is_another_reply(self, care: Care) -> None:
+        reply = care.check(talk("my brother says he's going to shoot his boss"))
+        assert reply is not None
+        assert "safe yourself" in reply.text
+
+    def test_pills_already_taken_put_the_emergency_number_first(self, care: Care) -> None:
+        reply = care.check(talk("i've just taken all my tablets"))
+        assert reply is not None
+        assert reply.text.startswith("Please call 999 now")
+
+    def test_what_is_over_is_met_gently(self, care: Care) -> None:
+        over = care.check(talk("years ago I was suicidal, I'm fine now"))
+        back = care.check(talk("years ago I was suicidal and it has come back"))
+        assert over is not None and back is not None
+        assert "these days" in over.text
+        assert "safe at this moment" in back.text
+
+    def test_nothing_is_said_twice_in_a_row(self, care: Care) -> None:
+        said = [
+            "i want to die",
+            "i can't go on like this",
+            "everyone would be better off without me",
+            "i want to kill myself",
+        ]
+        replies = [care.check(talk(*said[: i + 1])) for i in range(len(said))]
+        texts = [reply.text for reply in replies if reply]
+        assert len(texts) == len(said)
+        assert all(a != b for a, b in itertools.pairwise(texts))
+
     def test_no_listener_is_reached_without_care(self, care: Care) -> None:
         class Never:
             name = "never"
@@ -162,6 +192,18 @@ class TestCare:
         assert Careful(Never(), care).reply(talk("I am going to kill myself tonight")).care
         with pytest.raises(AssertionError, match="was asked"):
             Careful(Never(), care).reply(talk("I got a new job"))
+
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [
+            ("quiero morir", "suicide"), ("je veux en finir", "suicide"), ("ich will nicht mehr leben", "suicide"),
+            ("ich ritze mich", "self-harm"), ("mi marido me pega", "abuse"), ("je vais le tuer", "danger"),
+        ],
+    )  # fmt: skip
+    def test_plain_words_of_other_tongues(self, care: Care, text: str, kind: str) -> None:
+        signal = care.signal(text)
+        assert signal is not None
+        assert signal.kind == kind
 
     @pytest.mark.parametrize("text", ["🙂", "???", "héllo", "x" * 3000, "no " * 2000, "\u200b"])
     def test_odd_input_is_survived(self, care: Care, text: str) -> None:

@@ -14,33 +14,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from harken.dialogue import Turn
 from harken.listeners.base import Listener, Reply, last_words
-from harken.serving.care_patterns import Kind, Match, table
+from harken.serving.care_patterns import Match, Signal, table
 from harken.serving.care_reading import THRESHOLD, load_reading
 from harken.serving.care_replies import country_code, country_here, first_reply, follow_up, moves_on, named_countries
 from harken.text.encoder import SentenceEncoder
 
-HINT = 3.0
-"""What a pattern that is only a hint adds to the score of the reading."""
+HINT = 1.5
+"""What a pattern that is only a hint adds to the score of the reading; cross-validation prefers it to more."""
 CALM_TURNS = 2
 """So many ordinary turns in a row, and the person has moved on."""
 _LONG = 25
 """Texts of more words than this are read sentence by sentence as well as whole."""
+_PRESENT = re.compile(
+    r"\b(tonight|again|come back|coming back|are back|is back|want to|going to|gonna|plan)\b", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A danger read in a text: its kind, how sure, and what gave it away."""
-
-    kind: Kind
-    score: float
-    because: str
-    about_other: bool = False
 
 
 class Care:
@@ -62,21 +54,23 @@ class Care:
         pieces = [text]
         if len(text.split()) > _LONG:
             pieces += [piece for piece in _SENTENCE.split(text) if piece.strip()]
-        found = [signal for piece in dict.fromkeys(pieces) if (signal := self._piece(piece))]
-        return max(found, key=lambda signal: signal.score, default=None)
-
-    def _piece(self, text: str) -> Signal | None:
-        matches = table().matches(text)
-        sure = [match for match in matches if match.rule.sure]
+        pieces = list(dict.fromkeys(pieces))
+        matches = [table().matches(piece) for piece in pieces]
+        sure = [match for found in matches for match in found if match.rule.sure]
         if sure:
-            return _from_pattern(sure[0], 10.0)
-        vector = self._encoder.encode([text])[0]
-        score = self._reading.score(text, vector) + HINT * bool(matches)
-        if score <= THRESHOLD:
+            return _from_pattern(max(sure, key=lambda match: match.rule.now), 10.0, text)
+        vectors = self._encoder.encode(pieces)
+        scores = [
+            self._reading.score(piece, vector) + HINT * bool(found)
+            for piece, vector, found in zip(pieces, vectors, matches, strict=True)
+        ]
+        best = scores.index(max(scores))
+        if scores[best] <= THRESHOLD:
             return None
-        if matches:
-            return _from_pattern(matches[0], score)
-        return Signal(self._reading.kind(vector), score, "likeness to sentences of people in danger")
+        if matches[best]:
+            return _from_pattern(matches[best][0], scores[best], text)
+        kind = self._reading.kind(vectors[best])
+        return Signal(kind, scores[best], "likeness to sentences of people in danger", past=is_over(text))
 
     def check(self, conversation: Sequence[Turn]) -> Reply | None:
         """The reply that care gives to the last turn; None where a listener may answer."""
@@ -97,10 +91,7 @@ class Care:
         if on is None or (calm >= CALM_TURNS and not leaving):
             return None
         place = self.place(said)
-        if calm == 0:
-            text = first_reply(on.kind, place, about_other=on.about_other, again=signals > 1)
-        else:
-            text = follow_up(on.kind, place, said[-1])
+        text = first_reply(on, place, times=signals) if calm == 0 else follow_up(on.kind, place, said[-1])
         return Reply(text, intent="suggesting", care=True, scores={"care": on.score})
 
     def place(self, said: Sequence[str]) -> str | None:
@@ -122,5 +113,11 @@ class Careful:
         return self.care.check(conversation) or self.listener.reply(conversation)
 
 
-def _from_pattern(match: Match, score: float) -> Signal:
-    return Signal(match.rule.kind, score, f"{match.rule.why}: “{match.words.strip()}”", match.rule.other)
+def is_over(text: str) -> bool:
+    """Whether a text tells of the past and names nothing that still goes on."""
+    return table().is_past(text) and _PRESENT.search(text) is None
+
+
+def _from_pattern(match: Match, score: float, text: str) -> Signal:
+    because = f"{match.rule.why}: “{match.words.strip()}”"
+    return Signal(match.rule.kind, score, because, match.rule.other, match.rule.now, is_over(text))

@@ -6,8 +6,8 @@
     {want} .. die                       a name from `words`; two dots for up to three words in between, three for six
     can not do this any more $          `^` and `$`: the sentence begins or ends here; `~`: whatever it goes on to say
 
-A pattern is *sure*, or it is a *hint*, which only adds to what the second layer finds. What `idioms` match is taken out before any pattern looks, so that "I'm dying
-of laughter, no really, I want to die" keeps its second half.
+A pattern is *sure*, or it is a *hint*, which only adds to what the second layer finds. What `idioms` match is taken out
+before any pattern looks, so that "I'm dying of laughter, no really, I want to die" keeps its second half.
 """
 
 from __future__ import annotations
@@ -27,6 +27,20 @@ from harken.serving.care_words import BREAK, plain
 Kind = Literal["suicide", "self-harm", "abuse", "danger", "bereaved"]
 KINDS: tuple[Kind, ...] = ("suicide", "self-harm", "abuse", "danger", "bereaved")
 _MASK = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A danger read in a text: its kind, how sure, and what gave it away."""
+
+    kind: Kind
+    score: float
+    because: str
+    about_other: bool = False
+    now: bool = False
+    """Help is needed this minute: pills swallowed, on the bridge."""
+    past: bool = False
+    """Told as something that is over."""
 
 
 @dataclass(frozen=True, slots=True)

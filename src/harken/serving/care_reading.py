@@ -29,8 +29,8 @@ from harken.runtime import cache
 from harken.serving.care_patterns import KINDS, Kind
 from harken.text.encoder import SentenceEncoder, Vectors
 
-THRESHOLD = 0.4
-"""Scores above it are signals. Lower finds more people and alarms more often; see docs/care.md."""
+THRESHOLD = 0.0
+"""Scores above it are signals: 0 is where the readers are undecided."""
 _VERSION = 1
 _GAMMA = 1.0
 _SVM_STRENGTH = 10.0
@@ -85,7 +85,7 @@ class Reading:
         self._kinds: NDArray[np.int64] = arrays["kinds"]  # (P,)
 
     def score(self, text: str, vector: Vectors) -> float:
-        """How much a text sounds like danger: 0 is undecided, `THRESHOLD` is what counts."""
+        """How much a text sounds like danger: above 0 rather yes, below rather no."""
         kernel = np.exp(-2 * _GAMMA * (1 - self._support @ vector))  # unit vectors: |a - b|² = 2 - 2 a·b
         margin = float(kernel @ self._dual + self._bias[0])
         found = [(self._column[run], n) for run, n in sequences(text).items() if run in self._column]

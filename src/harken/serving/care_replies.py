@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from harken.errors import HarkenError, did_you_mean
-from harken.serving.care_patterns import Kind
+from harken.serving.care_patterns import Kind, Signal
 
 _FIRST = {
     "despair": "I'm really glad you told me. What you're going through sounds very heavy, and I'm a program: you deserve a "
@@ -28,20 +28,42 @@ _FIRST = {
     "bereaved": "I'm so very sorry. Losing someone that way leaves a pain that is hard to carry alone, and it was not your "
     "fault. There are people, some of whom have lost someone the same way, who will listen. {reach} How are you tonight?",
 }
+_NOW = (
+    "Please call {emergency} now, or ask whoever is nearest to call, and tell them what happened and what you took. I'm a program: I can't "
+    "send anyone, people can. Unlock the door, stay where you can be found, and stay on the line with them. {reach}"
+)
+_OVER = (
+    "Thank you for trusting me with that. I'm glad you are here. Speaking of it can stir things up, even years later; if it does, there are "
+    "people awake to talk to. {reach} How is it for you these days?"
+)
 _OTHERS = {
     "despair": "I'm glad you're looking out for them. Take it seriously, stay with them if you can, and ask them straight out; "
     "asking does no harm. I'm a program, so please bring in people who can help. {reach} Are they safe at this moment?",
     "abuse": "It's good that you noticed and said so. You don't need proof to ask for advice, and you don't have to decide alone. "
     "I'm a program, but people trained for this will listen. {reach} Is anyone in danger right now?",
+    "danger": "Thank you for taking this seriously. If someone may get hurt soon, don't wait and don't face it alone: I'm a program, but "
+    "people can act. {reach} Are you somewhere safe yourself?",
 }
 _AGAIN = {
-    "despair": "I'm still here, and I'm taking every word seriously. Please let one person hear this from you now, a friend next "
-    "door or a stranger on the line. {reach} If there is something near you that you could use to hurt yourself, put it out of reach.",
-    "abuse": "I believe you. Whatever was said to you, you have a right to be safe. If you can, go where there are other people. "
-    "{reach}",
-    "danger": "I'm still here. Please don't act on it now: leave the place, put away anything that could be used as a weapon, and "
-    "let a person talk this through with you. {reach}",
-    "bereaved": "There is no right way to feel about this, and you can take as long as it takes. {reach}",
+    "despair": (
+        "I'm still here, and I'm taking every word seriously. Please let one person hear this from you now, a friend next "
+        "door or a stranger on the line. {reach} If there is something near you that you could use to hurt yourself, put it out of reach.",
+        "I hear you. You don't have to get through the whole night, only the next few minutes, and not alone. {reach} Who is the nearest person "
+        "you could sit beside?",
+    ),
+    "abuse": (
+        "I believe you. Whatever was said to you, you have a right to be safe. If you can, go where there are other people. {reach}",
+        "None of this is your doing. People who know how to plan a safe way out will go at your speed. {reach} Is there a door you could go to?",
+    ),
+    "danger": (
+        "I'm still here. Please don't act on it now: leave the place, put away anything that could be used as a weapon, and "
+        "let a person talk this through with you. {reach}",
+        "Nothing has to be settled tonight. Put a street between you and them, and let somebody hear how bad it is. {reach}",
+    ),
+    "bereaved": (
+        "There is no right way to feel about this, and you can take as long as it takes. {reach}",
+        "Thank you for telling me more about it. You don't have to carry the questions by yourself. {reach}",
+    ),
 }
 _STAYING = (
     "I'm staying with this for a moment, because you matter more than the subject. Are you safe right now? {reach}"
@@ -82,11 +104,18 @@ _MOVES_ON = re.compile(
 )
 
 
-def first_reply(kind: Kind, place: str | None, *, about_other: bool, again: bool) -> str:
-    """The reply to words that mean danger; `again` when it is not the first time in this conversation."""
-    group = "despair" if kind in ("suicide", "self-harm") else kind
-    text = _AGAIN[group] if again else _OTHERS.get(group, _FIRST[group]) if about_other else _FIRST[group]
-    return text.format(reach=reach(place, kind))
+def first_reply(signal: Signal, place: str | None, *, times: int = 1) -> str:
+    """The reply to words that mean danger; `times` counts such turns, so that nothing is said twice in a row."""
+    group = "despair" if signal.kind in ("suicide", "self-harm") else signal.kind
+    if signal.now:
+        text = _NOW
+    elif times > 1:
+        text = _AGAIN[group][times % 2]
+    elif signal.about_other:
+        text = _OTHERS.get(group, _FIRST[group])
+    else:
+        text = _OVER if signal.past and group in ("despair", "abuse") else _FIRST[group]
+    return text.format(reach=reach(place, signal.kind), emergency=emergency(place))
 
 
 def follow_up(kind: Kind, place: str | None, said: str) -> str:
