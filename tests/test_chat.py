@@ -124,6 +124,7 @@ class TestCommand:
             assert "listener made of software" in read_until(terminal, PROMPT)
             os.write(terminal, b"I failed my exam\r")
             assert "harken" in read_until(terminal, PROMPT)
+            time.sleep(1)  # as a person would: readline hears Ctrl-C only once it waits for a key
             os.write(terminal, key)
             assert "Take care" in read_until(terminal, "yourself.")
             _, status = os.waitpid(child, 0)

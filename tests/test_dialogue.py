@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.dialogue import Dialogue, Turn, dialogue_from_json, examples, split
+from harken.dialogue import Dialogue, Turn, dialogue_from_json, examples, opened_by_situation, split
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS, LABELS
 
@@ -95,3 +95,19 @@ def test_a_broken_record_says_which_field(record: Any, message: str) -> None:
 
 def test_splits_have_their_usual_other_names() -> None:
     assert [split(name) for name in ("validation", "dev", "Train", "test")] == ["valid", "valid", "train", "test"]
+
+
+def test_a_situation_stands_in_for_the_first_turn() -> None:
+    turns = (Turn("speaker", "My dog is gone."), Turn("listener", "Oh no!"), Turn("speaker", "Yes."))
+    whole = Dialogue(id="d", turns=turns, situation="I lost my dog last week.", emotion="sad")
+    opened = opened_by_situation(whole)
+    assert opened is not None
+    (only,) = examples(opened)
+    assert [turn.text for turn in only.context] == ["I lost my dog last week."]
+    assert (only.response.text, only.emotion, only.id) == ("Oh no!", "sad", "d:situation:1")
+
+
+def test_without_a_situation_or_an_answer_there_is_no_such_example() -> None:
+    turns = (Turn("speaker", "Hi."), Turn("listener", "Hello!"))
+    assert opened_by_situation(Dialogue(id="d", turns=turns)) is None
+    assert opened_by_situation(Dialogue(id="d", turns=turns[:1], situation="A visit.")) is None

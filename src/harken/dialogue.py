@@ -8,7 +8,7 @@ act, times, names) waits in `extra` under the corpus's own names.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from harken.errors import HarkenError, did_you_mean
@@ -156,6 +156,14 @@ class Example:
     def emotion(self) -> str | None:
         """The dialogue's emotion: gold, so never shown to a model at test time under the honest protocol."""
         return self.dialogue.emotion
+
+
+def opened_by_situation(dialogue: Dialogue) -> Dialogue | None:
+    """The situation and the listener's answer to the first turn, which tells the same in other words; None without."""
+    if not dialogue.situation or [turn.role for turn in dialogue.turns[:2]] != ["speaker", "listener"]:
+        return None
+    opening = replace(dialogue.turns[0], text=dialogue.situation)
+    return replace(dialogue, id=f"{dialogue.id}:situation", turns=(opening, dialogue.turns[1]))
 
 
 def examples(

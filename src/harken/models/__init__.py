@@ -8,7 +8,7 @@ from harken.models.contract import Generator, State
 from harken.models.layers import Shape
 from harken.models.mime import Mime, MimeConfig
 from harken.models.moel import Moel, MoelConfig
-from harken.models.transformer import MultiTr, Transformer, TransformerConfig
+from harken.models.transformer import MultiTr, MultiTrConfig, Transformer, TransformerConfig
 
 __all__ = ["MODELS", "Entry", "Generator", "State"]
 
@@ -24,7 +24,7 @@ class Entry:
 
 MODELS: dict[str, Entry] = {
     "transformer": Entry(TransformerConfig, Transformer, "Vaswani et al. 2017; Rashkin et al. 2019"),
-    "multi-tr": Entry(TransformerConfig, MultiTr, "Rashkin et al. 2018; Lin et al. 2019"),
+    "multi-tr": Entry(MultiTrConfig, MultiTr, "Rashkin et al. 2018; Lin et al. 2019"),
     "moel": Entry(MoelConfig, Moel, "Lin et al. 2019"),
     "mime": Entry(MimeConfig, Mime, "Majumder et al. 2020"),
 }

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -92,21 +93,59 @@ class Transformer(Generator):
         return self.response_terms(batch, self.hidden(batch, self.encode(batch)), self.config.smoothing)
 
 
-class MultiTr(Transformer):
-    """A Transformer whose [CLS] state also tells the emotion."""
+@dataclass(frozen=True, kw_only=True)
+class MultiTrConfig(TransformerConfig):
+    """A Transformer's sizes, and how the emotion is read."""
 
+    pooling: Literal["cls", "mean", "wide"] = "cls"
+    """The state of [CLS], as published; the mean of all states; or that mean and beside it a vote of each word."""
+    word_dropout: float = 0.0
+    """Share of the context's words that are hidden in training."""
+
+    def problems(self) -> Iterator[str]:
+        """What makes this config unusable."""
+        yield from super().problems()
+        if not 0 <= self.word_dropout < 1:
+            yield f"word_dropout = {self.word_dropout} must lie in 0..1"
+
+
+class MultiTr(Transformer):
+    """A Transformer whose reading of the context also tells the emotion."""
+
+    config: MultiTrConfig
     needs_emotion = True
 
-    def __init__(self, config: TransformerConfig, vocabulary: Vocabulary) -> None:
+    def __init__(self, config: MultiTrConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         self.emotion = nn.Linear(config.d_model, len(EMOTIONS), bias=False)
         self.emotion_dropout = Dropout(config.dropout)
         xavier(self.emotion)
+        self.votes = nn.Embedding(self.n_tokens, len(EMOTIONS)) if config.pooling == "wide" else None
+        if self.votes is not None:
+            nn.init.zeros_(self.votes.weight)
+
+    def context_embeddings(self, batch: Batch) -> Tensor:
+        """Word and role embeddings of the context, (B, S, D); in training some words are missing."""
+        embeddings = super().context_embeddings(batch)
+        if self.training and self.config.word_dropout:
+            embeddings = embeddings * self._shown(batch)
+        return embeddings
+
+    def _shown(self, batch: Batch) -> Tensor:
+        """Which words are not hidden, (B, S, 1); never [CLS]."""
+        shown = torch.rand(batch.context.shape, device=batch.context.device) >= self.config.word_dropout
+        shown[:, 0] = True
+        return shown.unsqueeze(-1)
 
     def encode(self, batch: Batch, *, oracle: bool = False) -> State:
         """Read the contexts and their emotions."""
         state = super().encode(batch, oracle=oracle)
-        state.emotion_logits = self.emotion(self.emotion_dropout(state.memory[:, 0]))  # (B, E)
+        whole = state.memory[:, 0] if self.config.pooling == "cls" else mean_state(state.memory, batch.pad)  # (B, D)
+        state.emotion_logits = self.emotion(self.emotion_dropout(whole))  # (B, E)
+        if self.votes is not None:
+            votes = self.emotion_dropout(self.votes(batch.context))  # (B, S, E)
+            n = (~batch.pad).sum(1, keepdim=True)  # (B, 1)
+            state.emotion_logits = state.emotion_logits + mean_state(votes, batch.pad) * n.sqrt()
         return state
 
     def losses(self, batch: Batch) -> dict[str, Term]:
@@ -115,3 +154,9 @@ class MultiTr(Transformer):
         terms = self.response_terms(batch, self.hidden(batch, state), self.config.smoothing)
         assert state.emotion_logits is not None
         return terms | emotion_terms(state.emotion_logits, batch.emotion)
+
+
+def mean_state(states: Tensor, pad: Tensor) -> Tensor:
+    """The mean over real positions, (B, S, D), (B, S) -> (B, D)."""
+    kept = (~pad).unsqueeze(-1).to(states.dtype)  # (B, S, 1)
+    return (states * kept).sum(1) / kept.sum(1)

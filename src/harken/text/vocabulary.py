@@ -50,6 +50,8 @@ class TextConfig:
     """Turns of context; null keeps them all."""
     both_sides: bool = False
     """Train on the speaker's turns too; validation and test stay with the listener's."""
+    situations: bool = False
+    """Train also on the situation in place of the speaker's first turn, answered by the listener's first."""
     vectors: Path | None = None
     """Word vectors (GloVe or fastText text, plain, .gz or .zip) to start the embeddings from."""
 

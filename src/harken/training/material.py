@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harken.dialogue import ROLES, SPLITS, Dialogue, Example, Split, examples
+from harken.dialogue import ROLES, SPLITS, Dialogue, Example, Split, examples, opened_by_situation
 from harken.errors import HarkenError
 from harken.models.contract import Generator
 from harken.runtime import seed_everything
@@ -39,6 +39,9 @@ def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[st
     rows = {split: encode_dialogues(part, vocabulary, config.text) for split, part in parts.items()}
     if config.text.both_sides:
         rows["train"] = encode_dialogues(parts["train"], vocabulary, config.text, roles=ROLES)
+    if config.text.situations:
+        openings = filter(None, map(opened_by_situation, parts["train"]))
+        rows["train"] += encode_dialogues(openings, vocabulary, config.text)
     needed: tuple[Split, ...] = ("train", "valid")
     for split in needed:
         if not rows[split]:
