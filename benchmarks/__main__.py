@@ -24,7 +24,9 @@ def commit() -> str:
 
 def main(names: list[str]) -> None:
     known = sorted(
-        m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in ("__main__", "conversations")
+        m.name
+        for m in pkgutil.iter_modules(benchmarks.__path__)
+        if m.name not in ("__main__", "conversations", "results_page")
     )
     for name in names or known:
         if name not in known:

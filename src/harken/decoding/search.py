@@ -242,14 +242,18 @@ class _Beam:
     def _unfinished(self, scores: Tensor, contexts: Tensor, length: int) -> Tensor:
         """Which contexts go on, (B,): those with fewer than `beam` finished, unless nothing alive can still win.
 
-        The groups of a diverse beam do not compete, so there only the first rule counts.
+        A hypothesis that leads all finished ones as it stands is followed beyond that, so that no beam ends below what
+        it had in hand: copying offers many an early end. The groups of a diverse beam do not compete, so there only the
+        first rule counts.
         """
         alive = scores.flatten(1).amax(1)  # (B,)
         hopes = (alive / max(length + 1, self.config.max_length) ** self.config.length_norm).tolist()
+        stands = (alive / length**self.config.length_norm).tolist()
+        competing = self.config.groups == 1
         going = []
-        for context, hope in zip(contexts.tolist(), hopes, strict=True):
+        for context, hope, stand in zip(contexts.tolist(), hopes, stands, strict=True):
             found = self.finished[context]
-            best = max((hypothesis.score for hypothesis in found), default=LEAST)
-            promising = hope > (best if self.config.groups == 1 else LEAST)
-            going.append(promising and len(found) < self.config.beam)
+            best = max((hypothesis.score for hypothesis in found), default=LEAST) if competing else LEAST
+            leads = competing and stand > best
+            going.append(hope > best and (leads or len(found) < self.config.beam))
         return torch.tensor(going, device=scores.device)

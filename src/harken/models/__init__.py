@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from harken.models.contract import Generator, State
+from harken.models.empdg import Empdg, EmpdgConfig
 from harken.models.layers import Shape
 from harken.models.mime import Mime, MimeConfig
 from harken.models.moel import Moel, MoelConfig
@@ -15,11 +17,13 @@ __all__ = ["MODELS", "Entry", "Generator", "State"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the table: what to configure, what to build, whom to cite."""
+    """One line of the table: what to configure, what to build, whom to cite, how it is trained."""
 
     config: type[Shape]
     model: type[Generator]
     citation: str
+    loop: Literal["likelihood", "adversarial"] = "likelihood"
+    """The page of `training` that trains it: loop.py, or the game of adversarial.py."""
 
 
 MODELS: dict[str, Entry] = {
@@ -27,4 +31,5 @@ MODELS: dict[str, Entry] = {
     "multi-tr": Entry(MultiTrConfig, MultiTr, "Rashkin et al. 2018; Lin et al. 2019"),
     "moel": Entry(MoelConfig, Moel, "Lin et al. 2019"),
     "mime": Entry(MimeConfig, Mime, "Majumder et al. 2020"),
+    "empdg": Entry(EmpdgConfig, Empdg, "Li et al. 2020", loop="adversarial"),
 }

@@ -50,6 +50,11 @@ class TrainingConfig:
     samples: int = 3
     """Replies shown at each validation."""
 
+    @property
+    def last_step(self) -> int:
+        """The step no run goes beyond."""
+        return self.max_steps
+
     def problems(self) -> Iterator[str]:
         """What makes this config unusable."""
         for name in ("batch_size", "max_steps", "validate_every", "warmup"):
@@ -71,6 +76,48 @@ class TrainingConfig:
             yield f"weight_decay = {self.weight_decay} is for adamw; set optimiser to adamw"
         if self.schedule in {"cosine", "linear"} and self.warmup >= self.max_steps:
             yield f"warmup = {self.warmup} must end before max_steps = {self.max_steps} for a {self.schedule} schedule"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameConfig(TrainingConfig):
+    """As above for the generator's pre-training, which `max_steps` or the patience ends; then the game with its critics."""
+
+    critic_width: int = 300
+    """Of the critics' recurrent states."""
+    critic_rate: float = 1e-4
+    """Learning rate of the critics."""
+    critic_steps: int = 1_000
+    """Steps of the critics alone, before the game."""
+    game_steps: int = 5_000
+    """Steps of the game, critics' and generator's together; 0 plays none."""
+    game_rate: float = 1e-4
+    """Learning rate of the generator in the game."""
+    generator_turns: int = 5
+    """Steps of the generator after each one of the critics."""
+    penalty: float = 0.1
+    """Weight of the gradient penalty."""
+
+    @property
+    def last_step(self) -> int:
+        """The step no run goes beyond."""
+        return self.max_steps + (self.critic_steps + self.game_steps if self.game_steps else 0)
+
+    def problems(self) -> Iterator[str]:
+        """What makes this config unusable."""
+        yield from super().problems()
+        for name in ("critic_width", "generator_turns"):
+            if getattr(self, name) < 1:
+                yield f"{name} = {getattr(self, name)} must be at least 1"
+        for name in ("critic_steps", "game_steps", "penalty"):
+            if getattr(self, name) < 0:
+                yield f"{name} = {getattr(self, name)} must not be negative"
+        for name in ("critic_rate", "game_rate"):
+            if getattr(self, name) <= 0:
+                yield f"{name} = {getattr(self, name)} must be above 0"
+
+
+TRAININGS: dict[str, type[TrainingConfig]] = {"likelihood": TrainingConfig, "adversarial": GameConfig}
+"""What each loop is configured by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +152,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
 
 
 def build_config(values: dict[str, Any], where: str = "config") -> RunConfig:
-    """The run config of plain values; `network` is checked against the model's own config."""
+    """The run config of plain values; `network` and `training` are checked against the model's own configs."""
     model = str(values.get("model"))
     if model not in MODELS:  # nothing to check the network against; the rest is checked
         return configs.build(RunConfig, {key: value for key, value in values.items() if key != "network"}, where)
@@ -114,11 +161,11 @@ def build_config(values: dict[str, Any], where: str = "config") -> RunConfig:
 
 @cache
 def _kind(model: str) -> type[RunConfig]:
-    """RunConfig with the model's own kind of network."""
-    network = MODELS[model].config
+    """RunConfig with the model's own kind of network and of training."""
+    network, training = MODELS[model].config, TRAININGS[MODELS[model].loop]
     return dataclasses.make_dataclass(
         "RunConfig",
-        [("network", network, field(default_factory=network))],
+        [("network", network, field(default_factory=network)), ("training", training, field(default_factory=training))],
         bases=(RunConfig,),
         frozen=True,
         kw_only=True,

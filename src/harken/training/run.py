@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
-from torch import Tensor
+from torch import Tensor, nn
 
 import harken
 from harken import config as configs
@@ -76,13 +76,13 @@ def read_config(folder: Path) -> RunConfig:
     return build_config(configs.parse(path.read_text(encoding="utf-8"), str(path)), str(path))
 
 
-def write_config(folder: Path, config: RunConfig) -> None:
+def write_config(folder: Path, config: object) -> None:
     """Write the config into a run folder, every default spelled out."""
     with atomic(folder / CONFIG) as stream:
         stream.write(configs.dump(config))
 
 
-def write_weights(path: Path, generator: Generator, model: str) -> None:
+def write_weights(path: Path, generator: nn.Module, model: str) -> None:
     """Write the weights; tied tables are written once for each name, so that any reader finds them."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in generator.state_dict().items()}
     with atomic(path, "wb") as stream:
@@ -104,7 +104,7 @@ def read_weights(path: Path, model: str) -> dict[str, Tensor]:
     return weights
 
 
-def misfits(generator: Generator, weights: Mapping[str, Tensor], *, missing_too: bool) -> list[str]:
+def misfits(generator: nn.Module, weights: Mapping[str, Tensor], *, missing_too: bool) -> list[str]:
     """What keeps weights from fitting a generator, in words."""
     own = generator.state_dict()
     found = [f"it has '{name}', which the model has not" for name in weights if name not in own]
@@ -122,7 +122,7 @@ def write_checkpoint(folder: Path, content: dict[str, Any]) -> None:
         torch.save(content | {"harken": harken.__version__}, stream)
 
 
-def read_checkpoint(folder: Path, config: RunConfig) -> dict[str, Any]:
+def read_checkpoint(folder: Path, config: object) -> dict[str, Any]:
     """Where training stood; a checkpoint made under another config is an error."""
     path = folder / CHECKPOINT
     try:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from accelerate import Accelerator
@@ -36,8 +36,20 @@ from harken.training.material import Material, gather
 from harken.training.watch import Log, Progress, Watcher
 
 Sampler = Callable[[Generator, Vocabulary, TextConfig, Sequence[Example]], list[dict[str, Any]]]
-Optimisers = Mapping[str, torch.optim.Optimizer]
 _REMEDY = "the last good checkpoint is kept: lower training.learning_rate or set training.clip, and train again"
+
+
+class Stateful(Protocol):
+    """An optimiser, or whatever else must go on where it stood."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What to save."""
+
+    def load_state_dict(self, state_dict: Any) -> Any:
+        """Go on from what was saved."""
+
+
+Optimisers = Mapping[str, Stateful]
 
 
 class StopRequested(KeyboardInterrupt):
@@ -74,8 +86,11 @@ class Session:
             self.progress = Progress(**self.checkpoint["progress"])
         self.began = time.monotonic() - self.progress.seconds
 
-    def batches(self) -> Iterator[Batch]:
-        """This process's rows of each batch, from where the run stands until it is finished; random numbers are set."""
+    def batches(self, over: Callable[[], bool] | None = None) -> Iterator[Batch]:
+        """This process's rows of each batch, from where the run stands until it is over; random numbers are set.
+
+        A run is over when it is `finished`, unless a loop with more to do says otherwise.
+        """
         rows, world, seed = self.material.rows["train"], self.world, self.config.runtime.seed
         epoch, first = self.progress.epoch, self.progress.batch
         while True:
@@ -84,7 +99,7 @@ class Session:
             if not order:
                 raise HarkenError(f"{world.num_processes} processes cannot share batches this small; start fewer")
             for number in range(first, len(order)):
-                if self.finished:
+                if over() if over is not None else self.finished:
                     return
                 self.progress.epoch, self.progress.batch = epoch, number + 1
                 torch.manual_seed((seed * 1_000_003 + self.progress.step) * 1_009 + world.process_index)
@@ -115,6 +130,11 @@ class Session:
                 f"(epoch {here.epoch + 1}, batch {here.batch}); {_REMEDY}"
             )
         return whole, bool(stop)
+
+    def note(self, line: str) -> None:
+        """Tell the watchers something."""
+        for watcher in self.watchers:
+            watcher.noted(line)
 
     def stepped(self, terms: Mapping[str, Term], rate: float) -> None:
         """Count a step and tell the watchers."""

@@ -54,7 +54,8 @@ class Log:
 
     path: Path
     sums: dict[str, float] = field(default_factory=dict)
-    count: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    """Steps that had the figure: players of a game have their own."""
 
     def rewind(self, step: int) -> None:
         """Forget what was written after `step`: training goes on from there."""
@@ -75,11 +76,11 @@ class Log:
         """Add up, and write a line when it is full."""
         for name, value in figures.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
-        self.count += 1
+            self.counts[name] = self.counts.get(name, 0) + 1
         if progress.step % EVERY == 0:
-            means = {name: round(value / self.count, 6) for name, value in self.sums.items()}
+            means = {name: round(value / self.counts[name], 6) for name, value in self.sums.items()}
             self._write({"step": progress.step, "epoch": progress.epoch, "seconds": round(progress.seconds, 1)} | means)
-            self.sums, self.count = {}, 0
+            self.sums, self.counts = {}, {}
 
     def validated(self, progress: Progress, figures: Figures, samples: Sequence[Mapping[str, Any]]) -> None:
         """Write the figures and the samples."""
