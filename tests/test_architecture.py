@@ -11,8 +11,9 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "harken"
 ORDER = (
-    "errors", "labels", "files", "dialogue", "config", "runtime",
-    "corpora", "curation", "text", "models", "training", "decoding", "listeners", "scoring", "study", "serving", "cli",
+    "errors", "labels", "files", "label_files", "dialogue", "config", "runtime",
+    "corpora", "curation", "text", "models", "training", "decoding", "classifiers", "retrieval",
+    "listeners", "scoring", "study", "serving", "cli",
 )  # fmt: skip
 
 

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 import torch
 
+from harken.config import parse
 from harken.corpora import store
 from harken.decoding import DecodingConfig
 from harken.decoding.replies import sample_replies, write_replies
 from harken.dialogue import Dialogue, Turn, examples
 from harken.errors import HarkenError
 from harken.listeners.generator import GeneratorListener, tidy
+from harken.models import MODELS
 from harken.models.losses import Term
 from harken.scoring.perplexity import read_likelihoods, score_likelihoods
 from harken.text.batches import encode_dialogues
@@ -33,7 +35,11 @@ from harken.training.optimisers import learning_rate
 from harken.training.run import load_run, read_checkpoint, read_weights, write_weights
 from harken.training.watch import Figures, Progress, TensorBoard
 
-CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+CONFIGS = [
+    path
+    for path in sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+    if parse(path.read_text(encoding="utf-8"), str(path)).get("model") in MODELS
+]
 FEELINGS = ("sad", "joyful", "afraid", "proud")
 
 

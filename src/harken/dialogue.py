@@ -151,6 +151,8 @@ class Example:
     context: tuple[Turn, ...]
     response: Turn
     dialogue: Dialogue
+    labels: tuple[str, ...] = ()
+    """Predicted labels that stand before the context, where a model was trained so (prepend-k)."""
 
     @property
     def emotion(self) -> str | None:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import chat, compare, data, reply, score, train
+from harken.cli import chat, compare, data, index, label, reply, retrieve, score, train
 from harken.errors import HarkenError
 
 app = typer.Typer(
@@ -24,8 +24,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("chat")(chat.chat)
+app.command("label")(label.label)
 app.command("train")(train.train)
 app.command("reply")(reply.reply)
+app.command("index")(index.index)
+app.command("retrieve")(retrieve.retrieve)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.add_typer(data.app, name="data")

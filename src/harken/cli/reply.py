@@ -33,13 +33,23 @@ def reply(
     from harken.cli.progress import counted
     from harken.decoding.replies import write_replies
     from harken.decoding.search import DecodingConfig
+    from harken.errors import HarkenError
+    from harken.listeners import retrieval
+    from harken.retrieval.config import is_ranker
     from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
 
-    decoding = configs.build(DecodingConfig, configs.with_overrides({"beam": beam}, changes or ()), "harken reply")
     what = "likelihoods" if likelihoods else "replies"
     target = out or run / f"{what}-{split}.jsonl"
-    write = write_likelihoods if likelihoods else partial(write_replies, config=decoding)
     with counted("Reading" if likelihoods else "Replying") as started:
-        count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
+        if is_ranker(run):
+            if likelihoods or oracle or beam != 1 or changes:
+                raise HarkenError(f"{run}: a ranker chooses replies; it has no likelihoods, beam, oracle or decoding")
+            count = retrieval.write_replies(run, split, target, corpus=corpus, limit=limit, started=started)
+        else:
+            decoding = configs.build(
+                DecodingConfig, configs.with_overrides({"beam": beam}, changes or ()), "harken reply"
+            )
+            write = write_likelihoods if likelihoods else partial(write_replies, config=decoding)
+            count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
     typer.echo(f"{count:,} {what} in {target}")

@@ -1,4 +1,4 @@
-"""`harken train`: train a generator from a config."""
+"""`harken train`: train a generator, a ranker or a classifier from a config."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import typer
 
 if TYPE_CHECKING:
     from harken.training.watch import Figures, Progress
+
+NOT_GENERATORS = {"ranker": "harken.retrieval.training", "classifier": "harken.classifiers.training"}
+"""Models that are trained elsewhere, by `train_run` of these modules."""
 
 
 def train(
@@ -27,16 +30,27 @@ def train(
     """Train a model; stops by itself when validation no longer improves, and by Ctrl-C without losing work."""
     import json
 
+    folder = out or Path("runs") / config.stem
+    elsewhere = NOT_GENERATORS.get(_model(config, changes or ()))
+    if elsewhere is not None:
+        from importlib import import_module
+
+        from rich.console import Console
+
+        console = Console(stderr=True, highlight=False)
+        found = import_module(elsewhere).train_run(config, changes or (), folder, resume=resume, console=console)
+        typer.echo(json.dumps(found) if as_json else found["summary"])
+        return
+
     from harken.decoding.replies import sample_replies
+    from harken.training import train as run
     from harken.training.config import load_config
-    from harken.training.loop import train as run
     from harken.training.session import StopRequested
     from harken.training.watch import TensorBoard, Watcher
 
     run_config = load_config(config, changes or ())
-    folder = out or Path("runs") / config.stem
     watchers: list[Watcher] = [TensorBoard(folder)] if tensorboard else []
-    with Live(run_config.training.max_steps, quiet=os.environ.get("RANK", "0") != "0") as live:
+    with Live(run_config.training.last_step, quiet=os.environ.get("RANK", "0") != "0") as live:
         try:
             metrics = run(run_config, folder, resume=resume, sample=sample_replies, watchers=[live, *watchers])
         except StopRequested:
@@ -47,6 +61,18 @@ def train(
         token, utterance = measured["perplexity"], measured["perplexity_utterance_mean"]
         line = f"{folder}: perplexity {token:.2f} (utterance mean {utterance:.2f}) after {metrics['steps']:,} steps"
         typer.echo(json.dumps(metrics) if as_json else line)
+
+
+def _model(config: Path, changes: Sequence[str]) -> str:
+    """The model a config names, or nothing; a config that cannot be read is found out by whoever loads it."""
+    from harken import config as configs
+
+    try:
+        text = config.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    model = configs.with_overrides(configs.parse(text, str(config)), changes).get("model")
+    return str(model)
 
 
 class Live:

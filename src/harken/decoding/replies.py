@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -25,6 +25,7 @@ from harken.training.likelihoods import examples_of
 from harken.training.run import Run
 
 BATCH = 64
+T = TypeVar("T", bound="Named")
 
 
 def replies(
@@ -101,20 +102,44 @@ def write_replies(
     `started` hears how many replies there are to make and gives back a function that hears the progress.
     """
     chosen = examples_of(run, split, corpus, limit)
-    partial = out.with_name(out.name + ".part")
     head = {"run": run.name, "split": split, "oracle": oracle, "limit": limit, "decoding": asdict(config)}
+
+    def made(left: Sequence[Example]) -> Iterator[dict[str, Any]]:
+        for line in replies(run.generator, run.vocabulary, run.config.text, left, config, oracle=oracle):
+            yield line | {"run": run.name}
+
+    return write_resumable(out, head, chosen, made, started)
+
+
+class Named(Protocol):
+    """Whatever a line of a reply file answers."""
+
+    @property
+    def id(self) -> str:
+        """Unique in the file."""
+
+
+def write_resumable(
+    out: Path,
+    head: dict[str, Any],
+    chosen: Sequence[T],
+    made: Callable[[Sequence[T]], Iterator[dict[str, Any]]],
+    started: Callable[[int], Callable[[int], None]] | None = None,
+) -> int:
+    """Write a line for each of `chosen`, in their order; `made` makes those an earlier job with the same `head` left out."""
+    partial = out.with_name(out.name + ".part")
     done = _taken_up(partial, head)
-    left = [example for example in chosen if example.id not in done]
+    left = [one for one in chosen if one.id not in done]
     advance = started(len(left)) if started else None
     write_json_lines(partial, [head, *done.values()])
     with partial.open("a", encoding="utf-8") as stream:
-        for line in replies(run.generator, run.vocabulary, run.config.text, left, config, oracle=oracle):
-            done[line["id"]] = line | {"run": run.name}
-            stream.write(json.dumps(done[line["id"]], ensure_ascii=False) + "\n")
+        for line in made(left):
+            done[line["id"]] = line
+            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
             stream.flush()
             if advance:
                 advance(1)
-    count = write_json_lines(out, (done[example.id] for example in chosen))
+    count = write_json_lines(out, (done[one.id] for one in chosen))
     partial.unlink()
     return count
 

@@ -25,8 +25,11 @@ def load_listener(
     """
     if run is not None:
         from harken.listeners.generator import GeneratorListener
+        from harken.listeners.retrieval import RetrievalListener
+        from harken.retrieval.config import is_ranker
 
-        return GeneratorListener.load(Path(run))
+        folder = Path(run)
+        return RetrievalListener.load(folder, started) if is_ranker(folder) else GeneratorListener.load(folder)
 
     from harken.corpora import store
     from harken.listeners.builtin import BuiltInListener

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from harken.classifiers.prepending import live
 from harken.decoding.replies import answer
 from harken.decoding.search import DecodingConfig
 from harken.dialogue import Turn
@@ -35,6 +36,8 @@ class GeneratorListener:
         self.run = run
         self.name = run.name
         self.decoding = decoding
+        prepend = run.config.text.prepend
+        self.labels = live(prepend) if prepend else lambda _: ()
 
     @classmethod
     def load(cls, folder: Path, decoding: DecodingConfig = CHAT) -> GeneratorListener:
@@ -46,7 +49,7 @@ class GeneratorListener:
         last_words(conversation)
         text, vocabulary = self.run.config.text, self.run.vocabulary
         turns = conversation if text.history is None else conversation[-text.history :]
-        context, roles = encode_context(turns, vocabulary, text.max_context)
+        context, roles = encode_context(turns, vocabulary, text.max_context, self.labels(turns))
         row = Encoded(context, roles, [EOS], [], NO_EMOTION)
         [(texts, emotion)] = answer(self.run.generator, vocabulary, [row], self.decoding)
         shown = [tidy(said) for said in texts] if isinstance(vocabulary, Words) else texts

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from harken.dialogue import Dialogue, Example, Turn, examples
 from harken.labels import EMOTIONS
+from harken.text.prepend import Labelled, words_of
 from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, TextConfig, Vocabulary
 
 NO_EMOTION = -1
@@ -55,8 +56,11 @@ class Batch:
         return Batch(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
 
-def encode_context(turns: Sequence[Turn], vocabulary: Vocabulary, limit: int) -> tuple[list[int], list[int]]:
-    """Token and role ids of `[CLS] turn turn …`; one over `limit` tokens loses its oldest words, never the [CLS]."""
+def encode_context(
+    turns: Sequence[Turn], vocabulary: Vocabulary, limit: int, labels: Sequence[str] = ()
+) -> tuple[list[int], list[int]]:
+    """Token and role ids of `[CLS] label … turn turn …`; over `limit` tokens it loses its oldest words, nothing else."""
+    front = [CLS, *(token for label in labels for token in vocabulary.encode(words_of(label)))]
     tokens: list[int] = []
     roles: list[int] = []
     for turn in reversed(turns):  # newest first, so that what is cut away is never read
@@ -65,13 +69,14 @@ def encode_context(turns: Sequence[Turn], vocabulary: Vocabulary, limit: int) ->
         roles[:0] = [ROLE_IDS[turn.role]] * len(ids)
         if len(tokens) >= limit:
             break
-    keep = max(0, len(tokens) - (limit - 1))
-    return [CLS, *tokens[keep:]], [CLS, *roles[keep:]]
+    keep = max(0, len(tokens) - max(0, limit - len(front)))
+    speaker = ROLE_IDS["speaker"]
+    return [*front, *tokens[keep:]], [CLS, *[speaker] * (len(front) - 1), *roles[keep:]]
 
 
 def encode_example(example: Example, vocabulary: Vocabulary, config: TextConfig) -> Encoded:
     """An example as numbers, each part cut to the config's lengths."""
-    context, roles = encode_context(example.context, vocabulary, config.max_context)
+    context, roles = encode_context(example.context, vocabulary, config.max_context, example.labels)
     target = vocabulary.encode(example.response.text)[: config.max_response - 1]
     following = next_speaker_turn(example)
     feedback = vocabulary.encode(following.text)[: config.max_response] if following else []
@@ -91,10 +96,11 @@ def encode_dialogues(
     vocabulary: Vocabulary,
     config: TextConfig,
     roles: Collection[str] = ("listener",),
+    labelled: Labelled | None = None,
 ) -> list[Encoded]:
     """Every listener turn of `dialogues`, or every turn of those `roles`, as numbers."""
     return [
-        encode_example(example, vocabulary, config)
+        encode_example(labelled(example) if labelled else example, vocabulary, config)
         for dialogue in dialogues
         for example in examples(dialogue, config.history, roles)
     ]

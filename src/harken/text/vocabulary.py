@@ -23,6 +23,7 @@ from harken.dialogue import Dialogue, Role
 from harken.errors import HarkenError
 from harken.files import write_json
 from harken.text.moel import words
+from harken.text.prepend import PrependConfig, prepended_words
 
 SPECIALS = ("[PAD]", "[UNK]", "EOS", "SOS", "USR", "SYS", "CLS")
 PAD, UNK, EOS, SOS, USR, SYS, CLS = range(len(SPECIALS))
@@ -52,6 +53,8 @@ class TextConfig:
     """Train on the speaker's turns too; validation and test stay with the listener's."""
     situations: bool = False
     """Train also on the situation in place of the speaker's first turn, answered by the listener's first."""
+    prepend: PrependConfig | None = None
+    """Predicted labels before each context; null for none."""
     vectors: Path | None = None
     """Word vectors (GloVe or fastText text, plain, .gz or .zip) to start the embeddings from."""
 
@@ -64,6 +67,8 @@ class TextConfig:
             yield f"min_count = {self.min_count} must be at least 1, or null to let the source decide"
         if self.history is not None and self.history < 1:
             yield f"history = {self.history} must be at least 1 turn, or null for all"
+        if self.prepend is not None and (self.both_sides or self.situations):
+            yield "prepend has labels for what listeners answer only; set both_sides and situations to false"
         if self.kind == "bpe" and self.vectors is not None:
             yield "vectors are vectors of words and kind is bpe; set kind to words or vectors to null"
 
@@ -103,9 +108,14 @@ class Words(Vocabulary):
             raise HarkenError("a vocabulary must not hold a word twice, nor a word named like one of its specials")
 
     @classmethod
-    def build(cls, texts: Iterable[str], min_count: int = 1) -> Words:
-        """The words of `texts`, most frequent first, ties alphabetically, so the texts' order never matters."""
+    def build(cls, texts: Iterable[str], min_count: int = 1, always: Iterable[str] = ()) -> Words:
+        """The words of `texts`, most frequent first, ties alphabetically, so the texts' order never matters.
+
+        Those of `always` are in it however rare they are.
+        """
         counts = Counter(word for text in texts for word in _words(text))
+        for word in {word for text in always for word in _words(text)}:
+            counts[word] = max(counts[word], min_count)
         return cls([w for w, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= min_count])
 
     def encode(self, text: str) -> list[int]:
@@ -134,7 +144,8 @@ def build_vocabulary(dialogues: Iterable[Dialogue], config: TextConfig) -> Vocab
         from harken.text.bpe import BytePairs
 
         return BytePairs.read(config.bpe_file) if config.bpe_file else BytePairs.train(texts, config.bpe_size)
-    return Words.build(texts, config.min_count or (2 if config.source == "train" else 1))
+    least = config.min_count or (2 if config.source == "train" else 1)
+    return Words.build(texts, least, prepended_words(config.prepend) if config.prepend else ())
 
 
 def _texts(dialogues: Iterable[Dialogue], config: TextConfig) -> Iterator[str]:

@@ -11,6 +11,7 @@ from harken.errors import HarkenError
 from harken.models.contract import Generator
 from harken.runtime import seed_everything
 from harken.text.batches import NO_EMOTION, Encoded, encode_dialogues
+from harken.text.prepend import from_file
 from harken.text.vectors import read_vectors
 from harken.text.vocabulary import Vocabulary, Words, build_vocabulary, load_vocabulary
 from harken.training import run as runs
@@ -35,8 +36,9 @@ def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[st
     """
     dialogues = runs.read_corpus(config.corpus)
     vocabulary = load_vocabulary(folder) if resumed else _vocabulary(config, dialogues)
+    labelled = from_file(config.text.prepend) if config.text.prepend else None
     parts = {split: [dialogue for dialogue in dialogues if dialogue.split == split] for split in SPLITS}
-    rows = {split: encode_dialogues(part, vocabulary, config.text) for split, part in parts.items()}
+    rows = {split: encode_dialogues(part, vocabulary, config.text, labelled=labelled) for split, part in parts.items()}
     if config.text.both_sides:
         rows["train"] = encode_dialogues(parts["train"], vocabulary, config.text, roles=ROLES)
     if config.text.situations:
@@ -64,7 +66,7 @@ def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[st
     if config.start_from is not None and not resumed:
         note(runs.transfer(generator, vocabulary, config.start_from))
     valid = [example for dialogue in parts["valid"] for example in examples(dialogue, config.text.history)]
-    return Material(vocabulary, rows, valid, generator)
+    return Material(vocabulary, rows, list(map(labelled, valid)) if labelled else valid, generator)
 
 
 def _vocabulary(config: RunConfig, dialogues: list[Dialogue]) -> Vocabulary:

@@ -1,0 +1,1 @@
+"""Responses fit for a context: bi-encoder rankers, candidate pools, indexes, exemplars."""

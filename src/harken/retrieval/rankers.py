@@ -1,0 +1,253 @@
+"""Bi-encoders: a context and a candidate become vectors whose dot product says how well they fit.
+
+    benchmark (Rashkin et al. 2019)    here                              shape
+    context encoder, h_x               ranker("context", tokens)         (B, D)
+    candidate encoder, h_y             ranker("candidate", tokens)       (B, D)
+    y* = argmax h_x · h_y              retrieval/index.py
+
+One contract, two kinds: the benchmark's transformer from scratch, and a pre-trained encoder. Either reads a context as its
+turns one after the other, an end mark between them; of a long context the last tokens stay, of a long candidate the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from harken.errors import HarkenError
+from harken.models.layers import Embedding, Encoder, Shape, xavier
+from harken.models.pretrained import TextEncoder, TokenBatch, mean_pooled
+from harken.retrieval.config import RankerConfig, read_config
+from harken.text.encoder import Vectors
+from harken.text.vectors import read_vectors
+from harken.text.vocabulary import EOS, PAD, UNK, Words, load_vocabulary
+from harken.training import run as runs
+
+Side = Literal["context", "candidate"]
+Context = Sequence[str]
+"""Turns, the oldest first."""
+Started = Callable[[int], Callable[[int], None]]
+MODEL = "ranker"
+
+
+class Ranker(nn.Module, ABC):
+    """What every ranker is."""
+
+    def __init__(self, config: RankerConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    @abstractmethod
+    def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
+        """Padded tokens, (B, S); a candidate is a context of one turn."""
+
+    @abstractmethod
+    def states(self, side: Side, batch: TokenBatch) -> Tensor:
+        """Token states, (B, S) -> (B, S, D)."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write all that `load` needs, the config apart, into a run folder."""
+
+    def forward(self, side: Side, batch: TokenBatch) -> Tensor:
+        """The mean of the states, of length 1 if so configured, (B, S) -> (B, D)."""
+        mean = mean_pooled(self.states(side, batch), batch.mask)
+        return F.normalize(mean, dim=1) if self.config.normalise else mean
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def limit(self, side: Side) -> int:
+        """The longest input in tokens."""
+        return self.config.max_context if side == "context" else self.config.max_candidate
+
+    def encode(
+        self,
+        side: Side,
+        texts: Sequence[Context],
+        *,
+        batch_size: int = 64,
+        advance: Callable[[int], None] | None = None,
+    ) -> Vectors:
+        """Vectors without gradients, (N, D); like lengths share a batch, rows go back to their own places."""
+        self.eval()
+        found = np.zeros((len(texts), self.width), dtype=np.float32)
+        order = in_order_of_length(texts)
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            with torch.inference_mode():
+                batch = self.tokens(side, [texts[i] for i in rows]).to(self.device)
+                found[rows] = self(side, batch).cpu().numpy()
+            if advance:
+                advance(len(rows))
+        return found
+
+    def encode_contexts(self, contexts: Sequence[Context], advance: Callable[[int], None] | None = None) -> Vectors:
+        """Vectors of contexts, the last `history` turns of each, (N, D)."""
+        return self.encode("context", [tuple(turns[-self.config.history :]) for turns in contexts], advance=advance)
+
+    def encode_candidates(self, texts: Sequence[str], advance: Callable[[int], None] | None = None) -> Vectors:
+        """Vectors of candidates, (N, D)."""
+        return self.encode("candidate", [(text,) for text in texts], advance=advance)
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """D."""
+
+    def fingerprint(self) -> str:
+        """Identifies weights and reading: vectors made under another fingerprint are not comparable."""
+        reading = {name: value for name, value in vars(self.config).items() if name not in _TRAINING_ONLY}
+        digest = hashlib.sha256(repr(sorted(reading.items())).encode())
+        for name, tensor in sorted(self.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).data)
+        return digest.hexdigest()[:16]
+
+
+_TRAINING_ONLY = {"encoder", "vectors", "dropout", "scale", "min_count", "frozen_layers"}
+"""What leaves the vectors of given weights as they are."""
+
+
+class TransformerRanker(Ranker):
+    """The benchmark's: two encoders over one table of words."""
+
+    def __init__(self, config: RankerConfig, vocabulary: Words) -> None:
+        super().__init__(config)
+        self.vocabulary = vocabulary
+        shape = Shape(
+            d_model=config.d_model,
+            n_heads=config.n_heads,
+            depth=None,
+            feed_forward="relu",
+            d_inner=config.d_inner,
+            dropout=config.dropout,
+            project=False,
+        )
+        # Large from the start: nothing but the words tells two texts apart, and positions would drown small vectors.
+        self.embedding = Embedding(len(vocabulary), config.d_model, tied=True)
+        self.encoders = nn.ModuleDict({side: Encoder(shape, config.n_layers) for side in ("context", "candidate")})
+        xavier(self)
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.config.d_model
+
+    def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
+        """Words of the turns, an end mark between them; a text without a word is one unknown word."""
+        limit, rows = self.limit(side), []
+        for turns in texts:
+            ids = [i for turn in turns for i in (*self.vocabulary.encode(turn), EOS)][:-1] or [UNK]
+            rows.append(torch.tensor(ids[-limit:] if side == "context" else ids[:limit]))
+        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+        lengths = torch.tensor([len(row) for row in rows])
+        return TokenBatch(padded, torch.arange(padded.shape[1]) < lengths.unsqueeze(1))
+
+    def states(self, side: Side, batch: TokenBatch) -> Tensor:
+        """(B, S) -> (B, S, D)."""
+        states: Tensor = self.encoders[side](self.embedding(batch.ids), ~batch.mask)
+        return states
+
+    def save(self, folder: Path) -> None:
+        """Vocabulary and weights."""
+        self.vocabulary.save(folder)
+        runs.write_weights(folder / runs.WEIGHTS, self, MODEL)
+
+
+class PretrainedRanker(Ranker):
+    """A pre-trained encoder for both sides, or one for each."""
+
+    def __init__(self, config: RankerConfig, folders: Sequence[Path | None]) -> None:
+        super().__init__(config)
+        self.encoders = nn.ModuleList(TextEncoder(folder) for folder in folders)
+        for encoder in self.encoders:
+            if config.frozen_layers is not None:
+                cast(TextEncoder, encoder).freeze(config.frozen_layers)
+            _set_dropout(encoder, config.dropout)
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return cast(TextEncoder, self.encoders[0]).width
+
+    def encoder(self, side: Side) -> TextEncoder:
+        """The encoder of a side: the first reads contexts, the last candidates."""
+        return cast(TextEncoder, self.encoders[0 if side == "context" else -1])
+
+    def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
+        """The turns joined by the tokeniser's own separator."""
+        encoder = self.encoder(side)
+        tokenizer = encoder.tokenizer
+        tokenizer.truncation_side = "left" if side == "context" else "right"
+        mark = tokenizer.sep_token or tokenizer.eos_token or ""
+        return encoder.tokenize([f" {mark} ".join(turns) for turns in texts], max_tokens=self.limit(side))
+
+    def states(self, side: Side, batch: TokenBatch) -> Tensor:
+        """(B, S) -> (B, S, D)."""
+        states: Tensor = self.encoder(side)(batch)
+        return states
+
+    def save(self, folder: Path) -> None:
+        """A Hugging Face folder for each encoder."""
+        for number, encoder in enumerate(self.encoders):
+            cast(TextEncoder, encoder).save(folder / _FOLDERS[number])
+
+
+_FOLDERS = ("encoder", "candidate-encoder")
+
+
+def _set_dropout(module: nn.Module, rate: float) -> None:
+    """Our rate in place of the checkpoint's."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = rate
+
+
+def in_order_of_length(texts: Sequence[Context]) -> list[int]:
+    """Row numbers, the longest text first."""
+    return sorted(range(len(texts)), key=lambda i: -sum(map(len, texts[i])))
+
+
+def build(config: RankerConfig, texts: Callable[[], Any]) -> Ranker:
+    """An untrained ranker; `texts` gives the training turns, which only the transformer's vocabulary needs."""
+    if config.kind == "pretrained":
+        return PretrainedRanker(config, [config.encoder] * (2 if config.separate else 1))
+    vocabulary = Words.build(texts(), config.min_count)
+    ranker = TransformerRanker(config, vocabulary)
+    if config.vectors is not None:
+        found = read_vectors(config.vectors, vocabulary, config.d_model)
+        with torch.no_grad():
+            ranker.embedding.weight.index_copy_(0, found.ids, found.rows / config.d_model**0.5)
+    return ranker
+
+
+def load(folder: Path, network: RankerConfig | None = None) -> Ranker:
+    """The ranker of a run folder; `network` reads it under other settings."""
+    config = network or read_config(folder).network
+    if config.kind == "pretrained":
+        places = [folder / name for name in (_FOLDERS if config.separate else _FOLDERS[:1])]
+        for place in places:
+            if not place.is_dir():
+                raise HarkenError(f"{place}: there is no such folder; has the run been validated once?")
+        return PretrainedRanker(config, places).eval()
+    vocabulary = load_vocabulary(folder)
+    if not isinstance(vocabulary, Words):
+        raise HarkenError(f"{folder}: its vocabulary is not one of words; it is of another model")
+    ranker = TransformerRanker(config, vocabulary)
+    weights = runs.read_weights(folder / runs.WEIGHTS, MODEL)
+    problems = runs.misfits(ranker, weights, missing_too=True)
+    if problems:
+        raise HarkenError(f"{folder / runs.WEIGHTS}: does not fit its config.yaml ({problems[0]})")
+    ranker.load_state_dict(weights)
+    return ranker.eval()
