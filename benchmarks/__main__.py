@@ -26,7 +26,7 @@ def main(names: list[str]) -> None:
     known = sorted(
         m.name
         for m in pkgutil.iter_modules(benchmarks.__path__)
-        if m.name not in ("__main__", "conversations", "results_page")
+        if m.name not in ("__main__", "conversations", "results_page", "widened_vectors")
     )
     for name in names or known:
         if name not in known:
