@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +166,29 @@ def test_mistakes_in_the_config_are_named(prepend: dict[str, Any], text: dict[st
     chosen = text | {"prepend": {"labels": "labels.jsonl"} | prepend}
     with pytest.raises(HarkenError, match=message):
         build_config({"model": "transformer", "corpus": "weather", "text": chosen})
+
+
+@pytest.mark.slow
+def test_the_command_line_goes_the_whole_way(home: Path, tmp_path: Path) -> None:
+    """Train a classifier, label a corpus with it, and train a generator on the labels."""
+    store.save("weather", talks(), title="weather", citation="", licence="", origin="tests")
+
+    def harken(*arguments: str) -> str:
+        command = [sys.executable, "-m", "harken", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    Path(tmp_path / "reader.yaml").write_text(
+        "model: classifier\ntask: emotion\ncorpus: weather\nkind: fasttext\nlabels: [sad, joyful, afraid]\n"
+        "fasttext: {dimensions: 8, epochs: 30, buckets: 1000, min_count: 1}\n"
+    )
+    assert "accuracy" in json.loads(harken("train", "reader.yaml", "--out", "reader", "--json"))["test"]
+    harken("data", "export", "weather", "--to", "weather.jsonl")
+    harken("label", "weather.jsonl", "--with", "emotion", "--run", "reader", "--of", "context", "--out", "labels.jsonl")
+    Path(tmp_path / "listener.yaml").write_text(
+        "model: transformer\ncorpus: weather\nnetwork: {d_model: 16, encoder_layers: 1, decoder_layers: 1}\n"
+        "text: {source: all, prepend: {labels: labels.jsonl, classifier: reader}}\n"
+        "training: {batch_size: 4, max_steps: 4, validate_every: 4}\n"
+    )
+    assert "perplexity" in harken("train", "listener.yaml", "--out", "listener")

@@ -4,7 +4,7 @@ An index is a folder: `vectors.faiss`, `candidates.arrow`, `manifest.json`. The 
 one is whole; it holds the ranker's fingerprint, the corpora's hashes, the counts and the files' checksums. Vectors of another
 ranker would be searched without an error and with no sense, so an index refuses every ranker but its own.
 
-The approximate kind is an inverted file: candidates lie in the cells of a k-means, a byte for each number, and a query
+The approximate kind is an inverted file: candidates lie in the cells of a k-means, two bytes for each number, and a query
 looks into the nearest cells only. How many it needs for a recall of 0.95 is measured when the index is built, with real
 contexts.
 """
@@ -40,7 +40,8 @@ MINILM = "minilm"
 """Names the untouched MiniLM in place of a run."""
 _VECTORS, _TABLE, _MANIFEST = "vectors.faiss", "candidates.arrow", "manifest.json"
 _CELLS, _PER_CELL = 4_096, 40
-_RECALL, _LOOKED_AT = 0.95, 10
+_RECALL, _LOOKED_AT = 0.96, 10
+"""What the trial contexts must reach, so that others reach 0.95: the mean of 256 scatters by half a percent."""
 _TRIALS = 256
 
 
@@ -94,16 +95,17 @@ def exact(vectors: Vectors) -> Any:
 
 
 def approximate(vectors: Vectors, queries: Vectors, *, seed: int = 13) -> tuple[Any, float]:
-    """An inverted file that looks into as many cells as a recall of 0.95 over `queries` needs, and that recall."""
+    """An inverted file that looks into as few cells as give a good recall over `queries`, and that recall."""
     cells = max(1, min(_CELLS, len(vectors) // _PER_CELL))
-    width, byte = vectors.shape[1], faiss.ScalarQuantizer.QT_8bit
-    index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(width), width, cells, byte, faiss.METRIC_INNER_PRODUCT)
-    index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = seed, 8, _PER_CELL
+    width, half = vectors.shape[1], faiss.ScalarQuantizer.QT_fp16
+    index = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatIP(width), width, cells, half, faiss.METRIC_INNER_PRODUCT)
+    index.cp.seed, index.cp.niter, index.cp.max_points_per_centroid = seed, 6, _PER_CELL
     index.train(vectors)
     index.add(vectors)
     k = min(_LOOKED_AT, len(vectors))
     _, gold = faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
-    for index.nprobe in [*(2**power for power in range(cells.bit_length()) if 2**power < cells), cells]:
+    steps = [1, *(step for power in range(1, cells.bit_length()) for step in (2**power, 3 * 2 ** (power - 1)))]
+    for index.nprobe in [*(step for step in steps if step < cells), cells]:
         _, found = index.search(queries, k)
         recall = float(np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(found, gold, strict=True)]))
         if recall >= _RECALL:
