@@ -23,16 +23,14 @@ def commit() -> str:
 
 
 def main(names: list[str]) -> None:
-    known = sorted(
-        m.name
-        for m in pkgutil.iter_modules(benchmarks.__path__)
-        if m.name not in ("__main__", "conversations", "results_page", "widened_vectors")
-    )
+    names_here = (module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names_here}
+    known = sorted(name for name, module in modules.items() if hasattr(module, "run"))  # the others are tools
     for name in names or known:
         if name not in known:
             sys.exit(f"there is no benchmark '{name}'; known: {', '.join(known)}")
         print(f"{name} …", file=sys.stderr)
-        module = importlib.import_module(f"benchmarks.{name}")
+        module = modules[name]
         rows = [f"| {what} | {value:.4g} | {unit} |" for what, value, unit in module.run()]
         head = (
             f"# {name}\n\n`python -m benchmarks {name}`, {datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {machine()}.\n\n"

@@ -1,0 +1,72 @@
+"""Trains every run of docs/results.md, one after the other; stopped at any moment, it goes on where it was.
+
+    python -m benchmarks.reproduce --vectors glove.6B.300d.txt                 everything that is not finished
+    python -m benchmarks.reproduce --vectors FILE published/mime honest/mime   only these
+
+Runs lie in runs/PROTOCOL/NAME. *published* builds the vocabulary on all splits, as the releases do; *honest* on training
+text. Two of these may run side by side on different names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+RUNS = Path("runs")
+NAMES: dict[str, tuple[str, ...]] = {
+    "transformer": (),
+    "multi-tr": (),
+    "moel": (),
+    "mime": (),
+    "house": (),
+    "empdg": (),
+    "mime-release": ("network.variant=release",),
+    "mime-without-mimicry": ("network.mimicry=false",),
+    "mime-without-grouping": ("network.mimicry=false", "network.grouping=false"),
+    "mime-without-stochasticity": ("network.stochastic=false",),
+}
+"""Each run, and what it changes in the config it is named after."""
+PROTOCOLS = {"published": ("text.source=all",), "honest": ()}
+BOTH = ("transformer", "multi-tr", "moel", "mime", "house", "empdg")
+"""The runs of the honest protocol; ablations are of the published one."""
+
+
+def plan() -> list[str]:
+    """Every run, the most telling first."""
+    return [f"published/{name}" for name in NAMES] + [f"honest/{name}" for name in BOTH]
+
+
+def config_of(name: str) -> Path:
+    """The config a run is named after."""
+    return Path("configs") / f"{'mime' if name.startswith('mime') else name}.yaml"
+
+
+def command(run: str, vectors: Path, threads: int) -> list[str] | None:
+    """What trains a run, or goes on with it; None when it is finished."""
+    protocol, _, name = run.partition("/")
+    folder = RUNS / protocol / name
+    if (folder / "metrics.json").exists():
+        return None
+    changes = (*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}", f"runtime.threads={threads}")
+    words = [sys.executable, "-m", "harken", "train", str(config_of(name)), "--out", str(folder)]
+    words += [part for change in changes for part in ("--set", change)]
+    return [*words, "--resume"] if (folder / "checkpoint.pt").exists() else words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", choices=[*plan(), []], metavar="PROTOCOL/NAME")
+    parser.add_argument("--vectors", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    chosen = parser.parse_args()
+    for run in chosen.runs or plan():
+        words = command(run, chosen.vectors, chosen.threads)
+        if words is not None:
+            print(run, file=sys.stderr)
+            subprocess.run(words, check=True)
+
+
+if __name__ == "__main__":
+    main()
