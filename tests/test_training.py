@@ -435,3 +435,17 @@ def test_the_command_line_trains_and_replies(tmp_path: Path) -> None:
     shown = harken("reply", str(run), "--set", "beam=0")
     assert shown.returncode == 2
     assert "beam = 0 must be at least 1" in shown.stderr
+
+
+@pytest.mark.usefixtures("corpora")
+def test_a_checkpoint_from_before_a_setting_existed_is_resumed(tmp_path: Path) -> None:
+    """What the older version could not set has its default; another value is another config."""
+    chosen = config()
+    train(chosen, tmp_path)
+    path = tmp_path / "checkpoint.pt"
+    content = torch.load(path, weights_only=True)
+    content["config"] = "".join(line for line in content["config"].splitlines(True) if "situations" not in line)
+    torch.save(content, path)
+    assert read_checkpoint(tmp_path, chosen)["progress"]["step"] == 12
+    with pytest.raises(HarkenError, match="made under another config"):
+        read_checkpoint(tmp_path, config(text={"situations": True}))

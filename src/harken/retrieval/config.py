@@ -9,6 +9,7 @@ from typing import Literal
 
 from harken import config as configs
 from harken.errors import HarkenError
+from harken.retrieval.prepend import RankerPrepend
 from harken.runtime import RuntimeConfig
 from harken.training.config import TrainingConfig
 from harken.training.run import CONFIG
@@ -48,6 +49,8 @@ class RankerConfig:
     """Tokens of context; of a longer one the last stay."""
     max_candidate: int = 100
     """Tokens of a candidate; of a longer one the first stay. The benchmark's transformer reads 20."""
+    prepend: RankerPrepend | None = None
+    """Predicted labels before contexts and candidates (EmoPrepend, TopicPrepend); null for none."""
 
     def problems(self) -> Iterator[str]:
         """What makes this config unusable."""

@@ -26,6 +26,7 @@ from harken.errors import HarkenError
 from harken.models.layers import Embedding, Encoder, Shape, xavier
 from harken.models.pretrained import TextEncoder, TokenBatch, mean_pooled
 from harken.retrieval.config import RankerConfig, read_config
+from harken.retrieval.prepend import Prepend
 from harken.text.encoder import Vectors
 from harken.text.vectors import read_vectors
 from harken.text.vocabulary import EOS, PAD, UNK, Words, load_vocabulary
@@ -44,6 +45,7 @@ class Ranker(nn.Module, ABC):
     def __init__(self, config: RankerConfig) -> None:
         super().__init__()
         self.config = config
+        self.prepend = Prepend(config.prepend) if config.prepend else None
 
     @abstractmethod
     def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
@@ -108,6 +110,8 @@ class Ranker(nn.Module, ABC):
     def fingerprint(self) -> str:
         """Identifies weights and reading: vectors made under another fingerprint are not comparable."""
         reading = {name: value for name, value in vars(self.config).items() if name not in _TRAINING_ONLY}
+        if self.prepend is not None:  # the classifier itself, wherever it lies
+            reading["prepend"] = (self.prepend.classifier.hash, self.prepend.config.k)
         digest = hashlib.sha256(repr(sorted(reading.items())).encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(name.encode())
@@ -115,7 +119,7 @@ class Ranker(nn.Module, ABC):
         return digest.hexdigest()[:16]
 
 
-_TRAINING_ONLY = {"encoder", "vectors", "dropout", "scale", "min_count", "frozen_layers"}
+_TRAINING_ONLY = {"encoder", "vectors", "dropout", "scale", "min_count", "frozen_layers", "prepend"}
 """What leaves the vectors of given weights as they are."""
 
 
@@ -145,11 +149,13 @@ class TransformerRanker(Ranker):
         return self.config.d_model
 
     def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
-        """Words of the turns, an end mark between them; a text without a word is one unknown word."""
-        limit, rows = self.limit(side), []
-        for turns in texts:
+        """Labels and words of the turns, an end mark between them; a text without a word is one unknown word."""
+        rows = []
+        for labels, turns in zip(self.prepend(texts) if self.prepend else [""] * len(texts), texts, strict=True):
+            front = [*self.vocabulary.encode(labels), EOS] if labels else []
             ids = [i for turn in turns for i in (*self.vocabulary.encode(turn), EOS)][:-1] or [UNK]
-            rows.append(torch.tensor(ids[-limit:] if side == "context" else ids[:limit]))
+            limit = max(1, self.limit(side) - len(front))
+            rows.append(torch.tensor([*front, *(ids[-limit:] if side == "context" else ids[:limit])]))
         padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
         lengths = torch.tensor([len(row) for row in rows])
         return TokenBatch(padded, torch.arange(padded.shape[1]) < lengths.unsqueeze(1))
@@ -186,12 +192,15 @@ class PretrainedRanker(Ranker):
         return cast(TextEncoder, self.encoders[0 if side == "context" else -1])
 
     def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
-        """The turns joined by the tokeniser's own separator."""
+        """The turns joined by the tokeniser's own separator; labels are the first half of a pair."""
         encoder = self.encoder(side)
         tokenizer = encoder.tokenizer
         tokenizer.truncation_side = "left" if side == "context" else "right"
         mark = tokenizer.sep_token or tokenizer.eos_token or ""
-        return encoder.tokenize([f" {mark} ".join(turns) for turns in texts], max_tokens=self.limit(side))
+        whole = [f" {mark} ".join(turns) for turns in texts]
+        if self.prepend is None:
+            return encoder.tokenize(whole, max_tokens=self.limit(side))
+        return encoder.tokenize(self.prepend(texts), whole, max_tokens=self.limit(side))  # the longer half is cut
 
     def states(self, side: Side, batch: TokenBatch) -> Tensor:
         """(B, S) -> (B, S, D)."""
@@ -223,7 +232,7 @@ def build(config: RankerConfig, texts: Callable[[], Any]) -> Ranker:
     """An untrained ranker; `texts` gives the training turns, which only the transformer's vocabulary needs."""
     if config.kind == "pretrained":
         return PretrainedRanker(config, [config.encoder] * (2 if config.separate else 1))
-    vocabulary = Words.build(texts(), config.min_count)
+    vocabulary = Words.build(texts(), config.min_count, Prepend(config.prepend).words if config.prepend else ())
     ranker = TransformerRanker(config, vocabulary)
     if config.vectors is not None:
         found = read_vectors(config.vectors, vocabulary, config.d_model)

@@ -131,12 +131,20 @@ def read_checkpoint(folder: Path, config: object) -> dict[str, Any]:
         raise HarkenError(f"{path}: there is no checkpoint to resume; leave out --resume to begin") from problem
     except Exception as problem:  # unpickling raises many kinds
         raise HarkenError(f"{path}: is not a checkpoint of this version of harken ({problem})") from problem
-    if content.get("config") != configs.dump(config):
+    if not _made_under(str(content.get("config")), config):
         raise HarkenError(
             f"{path}: was made under another config; resume with the settings in {folder / CONFIG}, "
             "or train into another folder with --out"
         )
     return content
+
+
+def _made_under(text: str, config: object) -> bool:
+    """Whether a checkpoint's config is this one; what a later version of harken can set besides has its default there."""
+    try:
+        return bool(configs.build(type(config), configs.parse(text, CHECKPOINT)) == config)
+    except HarkenError:
+        return False
 
 
 def transfer(generator: Generator, vocabulary: Vocabulary, earlier: Path) -> str:
