@@ -65,7 +65,9 @@ def main() -> None:
         words = command(run, chosen.vectors, chosen.threads)
         if words is not None:
             print(run, file=sys.stderr)
-            subprocess.run(words, check=True)
+            code = subprocess.run(words, check=False).returncode
+            if code:
+                sys.exit(code)
 
 
 if __name__ == "__main__":
