@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from harken.cli import main
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,3 +35,17 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"needs the real corpora, which are not part of the project, in {path}")
     return path
+
+
+@pytest.fixture
+def harken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: arguments in, exit code and what it printed out."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["harken", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        shown = capsys.readouterr()
+        return int(left.value.code or 0), shown.out, shown.err
+
+    return run

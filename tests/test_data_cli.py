@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from harken.cli import main
 from harken.corpora import CORPORA
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -27,18 +26,6 @@ LINES = (
     + TALK.format("b", "split", "test", "Hi", "Hello")
     + '{"id": "c", "turns": [{"role": "speaker", "text": "Anyone?"}]}\n'
 )
-
-
-@pytest.fixture
-def harken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Harken:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["harken", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture

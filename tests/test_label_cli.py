@@ -13,25 +13,12 @@ import pytest
 from harken import config as configs
 from harken.classifiers.config import ClassifierConfig
 from harken.classifiers.training import train
-from harken.cli import main
 from harken.corpora import store
 from harken.dialogue import SPLITS, Dialogue, Turn
 from harken.label_files import read_labels
 
 Harken = Callable[..., tuple[int, str, str]]
 WORDS = {"sad": "lost cried alone grave", "joyful": "won danced party laughed"}
-
-
-@pytest.fixture
-def harken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Harken:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["harken", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from harken.models.transformer import MultiTr, MultiTrConfig, mean_state
+from harken.models.pretrained import mean_pooled
+from harken.models.transformer import MultiTr, MultiTrConfig
 from harken.text.batches import Batch, Encoded, collate
 from harken.text.vocabulary import CLS, EOS, SPECIALS, USR, Words
 
@@ -34,7 +35,7 @@ def logits(model: MultiTr, *contexts: list[int]) -> Tensor:
 def test_the_mean_leaves_padding_out() -> None:
     """Of the states 1, 3 and 100, the last one padding, the mean is 2."""
     states = torch.tensor([[[1.0], [3.0], [100.0]]])
-    assert mean_state(states, torch.tensor([[False, False, True]])).tolist() == [[2.0]]
+    assert mean_pooled(states, torch.tensor([[True, True, False]])).tolist() == [[2.0]]
 
 
 def test_each_word_has_a_vote() -> None:

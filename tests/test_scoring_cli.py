@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from harken.cli import main
 
 Harken = Callable[..., tuple[int, str, str]]
 TALK = [
@@ -17,18 +14,6 @@ TALK = [
     ("b", "proud", "that is great !", "that is good !"),
     ("c", "sad", "oh no , what happened ?", "what happened to you ?"),
 ]
-
-
-@pytest.fixture
-def harken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Harken:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["harken", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        shown = capsys.readouterr()
-        return int(left.value.code or 0), shown.out, shown.err
-
-    return run
 
 
 @pytest.fixture

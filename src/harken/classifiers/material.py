@@ -14,11 +14,10 @@ from harken.corpora import library
 from harken.corpora.base import at, hash_split
 from harken.dialogue import SPLITS
 from harken.errors import HarkenError, did_you_mean
+from harken.text.batches import order_by_length
 
 HELD_OUT = 0.1
 """Share of the training split that validates where a corpus has no validation split."""
-POOL = 50
-"""Batches whose items are sorted by length together."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +111,5 @@ def _labels(config: ClassifierConfig, found: Found) -> tuple[str, ...]:
 
 
 def epoch_batches(items: Sequence[Item], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
-    """The batches of an epoch as row numbers: shuffled, sorted by length within pools, the batches shuffled again."""
-    shuffle = random.Random(f"{seed}:{epoch}")
-    order = list(range(len(items)))
-    shuffle.shuffle(order)
-    batches: list[list[int]] = []
-    for start in range(0, len(order), batch_size * POOL):
-        pool = sorted(order[start : start + batch_size * POOL], key=lambda i: length(items[i]))
-        batches += [pool[at : at + batch_size] for at in range(0, len(pool), batch_size)]
-    shuffle.shuffle(batches)
-    return batches
+    """The batches of an epoch as row numbers, items of like length together."""
+    return order_by_length([length(item) for item in items], batch_size, seed=seed, epoch=epoch)

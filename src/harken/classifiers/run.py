@@ -14,18 +14,12 @@ from harken.classifiers.base import Classifier
 from harken.classifiers.config import ClassifierConfig
 from harken.classifiers.tasks import task
 from harken.errors import HarkenError
-from harken.files import atomic, sha256, write_json
+from harken.files import sha256, write_json
 from harken.training.run import CONFIG, WEIGHTS
 
 LABELS = "labels.json"
 KINDS: dict[str, ModuleType] = {"encoder": encoder, "vectors": vectors, "fasttext": fasttext}
 """Each kind has `fit(config, material, folder, resume=, watching=)` and `load(folder, config, labels)`."""
-
-
-def write_config(folder: Path, config: ClassifierConfig) -> None:
-    """Write the config into a run folder, every default spelled out."""
-    with atomic(folder / CONFIG) as stream:
-        stream.write(configs.dump(config))
 
 
 def write_labels(folder: Path, labels: Sequence[str], temperature: float) -> None:

@@ -17,11 +17,11 @@ from harken.classifiers.card import write_card
 from harken.classifiers.config import ClassifierConfig
 from harken.classifiers.material import Material, gather
 from harken.classifiers.measures import best_temperature, figures
-from harken.classifiers.run import KINDS, load_classifier, read_config, write_config, write_labels
+from harken.classifiers.run import KINDS, load_classifier, read_config, write_labels
 from harken.classifiers.watching import Watching
 from harken.errors import HarkenError
 from harken.files import write_json
-from harken.training.run import CHECKPOINT, CONFIG
+from harken.training.run import CHECKPOINT, CONFIG, write_config
 
 METRICS, LOG = "metrics.json", "log.jsonl"
 

@@ -26,6 +26,7 @@ from harken.labels import EMOTIONS
 from harken.models.contract import Generator, State, shifted
 from harken.models.layers import Decoder, Dropout, Embedding, Encoder, Shape, xavier
 from harken.models.losses import Term, emotion_terms
+from harken.models.pretrained import mean_pooled
 from harken.text.batches import Batch
 from harken.text.vocabulary import Vocabulary
 
@@ -140,12 +141,12 @@ class MultiTr(Transformer):
     def encode(self, batch: Batch, *, oracle: bool = False) -> State:
         """Read the contexts and their emotions."""
         state = super().encode(batch, oracle=oracle)
-        whole = state.memory[:, 0] if self.config.pooling == "cls" else mean_state(state.memory, batch.pad)  # (B, D)
+        whole = state.memory[:, 0] if self.config.pooling == "cls" else mean_pooled(state.memory, ~batch.pad)  # (B, D)
         state.emotion_logits = self.emotion(self.emotion_dropout(whole))  # (B, E)
         if self.votes is not None:
             votes = self.emotion_dropout(self.votes(batch.context))  # (B, S, E)
             n = (~batch.pad).sum(1, keepdim=True)  # (B, 1)
-            state.emotion_logits = state.emotion_logits + mean_state(votes, batch.pad) * n.sqrt()
+            state.emotion_logits = state.emotion_logits + mean_pooled(votes, ~batch.pad) * n.sqrt()
         return state
 
     def losses(self, batch: Batch) -> dict[str, Term]:
@@ -154,9 +155,3 @@ class MultiTr(Transformer):
         terms = self.response_terms(batch, self.hidden(batch, state), self.config.smoothing)
         assert state.emotion_logits is not None
         return terms | emotion_terms(state.emotion_logits, batch.emotion)
-
-
-def mean_state(states: Tensor, pad: Tensor) -> Tensor:
-    """The mean over real positions, (B, S, D), (B, S) -> (B, D)."""
-    kept = (~pad).unsqueeze(-1).to(states.dtype)  # (B, S, 1)
-    return (states * kept).sum(1) / kept.sum(1)

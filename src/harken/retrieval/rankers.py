@@ -180,7 +180,7 @@ class PretrainedRanker(Ranker):
         for encoder in self.encoders:
             if config.frozen_layers is not None:
                 cast(TextEncoder, encoder).freeze(config.frozen_layers)
-            _set_dropout(encoder, config.dropout)
+            cast(TextEncoder, encoder).set_dropout(config.dropout)
 
     @property
     def width(self) -> int:
@@ -214,13 +214,6 @@ class PretrainedRanker(Ranker):
 
 
 _FOLDERS = ("encoder", "candidate-encoder")
-
-
-def _set_dropout(module: nn.Module, rate: float) -> None:
-    """Our rate in place of the checkpoint's."""
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = rate
 
 
 def in_order_of_length(texts: Sequence[Context]) -> list[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -134,13 +135,18 @@ def _padded(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
 
 
 def epoch_order(rows: Sequence[Encoded], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
+    """The batches of an epoch as row numbers, rows of like length together."""
+    return order_by_length([_length(row) for row in rows], batch_size, seed=seed, epoch=epoch)
+
+
+def order_by_length(lengths: Sequence[Any], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
     """The batches of an epoch as row numbers: shuffled, sorted by length within pools, the batches shuffled again."""
     shuffle = random.Random(f"{seed}:{epoch}")
-    order = list(range(len(rows)))
+    order = list(range(len(lengths)))
     shuffle.shuffle(order)
     batches: list[list[int]] = []
     for start in range(0, len(order), batch_size * POOL):
-        pool = sorted(order[start : start + batch_size * POOL], key=lambda i: _length(rows[i]))
+        pool = sorted(order[start : start + batch_size * POOL], key=lengths.__getitem__)
         batches += [pool[at : at + batch_size] for at in range(0, len(pool), batch_size)]
     shuffle.shuffle(batches)
     return batches
