@@ -192,3 +192,12 @@ def test_the_command_line_goes_the_whole_way(home: Path, tmp_path: Path) -> None
         "training: {batch_size: 4, max_steps: 4, validate_every: 4}\n"
     )
     assert "perplexity" in harken("train", "listener.yaml", "--out", "listener")
+
+
+def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "reader.yaml"
+    config.write_text("model: classifier\ntask: emotion\ncorpus: weather\n")
+    command = [sys.executable, "-m", "harken", "train", str(config), "--tensorboard"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "only generators write for TensorBoard" in done.stderr

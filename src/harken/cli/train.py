@@ -36,6 +36,12 @@ def train(
     if elsewhere is not None:
         from importlib import import_module
 
+        from harken.errors import HarkenError
+
+        if tensorboard:
+            raise HarkenError(
+                f"{config}: only generators write for TensorBoard; leave out --tensorboard, see log.jsonl"
+            )
         found = import_module(elsewhere).train_run(config, changes or (), folder, resume=resume, console=console)
         typer.echo(json.dumps(found) if as_json else found["summary"])
         return
