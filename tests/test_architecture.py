@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "harken"
 ORDER = (
     "errors", "labels", "files", "label_files", "dialogue", "config", "runtime",
-    "corpora", "curation", "text", "models", "training", "decoding", "classifiers", "retrieval",
+    "corpora", "text", "models", "training", "decoding", "classifiers", "curation", "retrieval",
     "listeners", "scoring", "study", "serving", "cli",
 )  # fmt: skip
 
