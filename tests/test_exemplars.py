@@ -14,8 +14,9 @@ from harken.classifiers.base import Advance, Classifier, Item
 from harken.corpora import store
 from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError
+from harken.exemplar_files import Filter, read_exemplars
 from harken.retrieval.compare import compare
-from harken.retrieval.exemplars import Filter, Finder, read_exemplars, vote, write_exemplars
+from harken.retrieval.exemplars import Finder, vote, write_exemplars
 from harken.retrieval.index import build_index
 from harken.retrieval.pairs import Negatives, Pair, pairs_of
 from harken.retrieval.pool import gather
@@ -157,8 +158,8 @@ def test_files_say_what_they_were_made_of(finder: Finder, tmp_path: Path) -> Non
     assert (header.filter, header.emotions, header.q) == ("predicted", "vote-of-50", 2)
     assert "LEAK" not in header.note.upper()
     assert list(found) == ["a:1", "a:3", "b:1", "c:1", "d:1", "d:3", "e:1", "f:1"]
-    assert found["a:1"] == ["well done dog", "well done"]  # without its own, proud has most of the dogs' vote
-    assert found["e:1"] == ["oh cat"]
+    assert found["a:1"].texts == ("well done dog", "well done")  # without its own, proud has most of the dogs' vote
+    assert found["e:1"].texts == ("oh cat",)
     gold = write_exemplars(finder, path, corpus="own", split="train", q=2, emotions="gold", limit=1)
     assert "GOLD" in gold.note
     assert "leak" in gold.note

@@ -22,7 +22,7 @@ from harken.decoding.replies import write_replies
 from harken.dialogue import Dialogue, Turn, examples
 from harken.errors import HarkenError
 from harken.label_files import read_labels, write_labels
-from harken.listeners.generator import GeneratorListener
+from harken.listeners.generator import GeneratorListener, asked_for
 from harken.text.batches import encode_context, encode_example
 from harken.text.prepend import PrependConfig, from_file, words_of
 from harken.text.vocabulary import CLS, SYS, USR, TextConfig, Words
@@ -83,7 +83,7 @@ def run_config(labels: Path, **prepend: Any) -> Any:
 def test_labels_stand_before_the_words_and_belong_to_the_speaker() -> None:
     """[CLS] sad one two three four five, the label with the speaker's role."""
     words = Words(["sad", "one", "two", "three", "four", "five"])
-    tokens, roles = encode_context(TURNS, words, 512, ["sad"])
+    tokens, roles, _ = encode_context(TURNS, words, 512, ["sad"])
     assert words.decode(tokens) == "sad one two three four five"
     assert tokens[0] == CLS
     assert roles == [CLS, USR, USR, USR, SYS, USR, USR]
@@ -92,7 +92,7 @@ def test_labels_stand_before_the_words_and_belong_to_the_speaker() -> None:
 def test_a_long_context_loses_its_oldest_words_and_never_its_labels() -> None:
     """Of seven tokens five are allowed: [CLS], the label, and the last three words."""
     words = Words(["sad", "one", "two", "three", "four", "five"])
-    tokens, roles = encode_context(TURNS, words, 5, ["sad"])
+    tokens, roles, _ = encode_context(TURNS, words, 5, ["sad"])
     assert words.decode(tokens) == "sad three four five"
     assert len(tokens) == len(roles) == 5
 
@@ -122,7 +122,7 @@ def test_a_run_trains_answers_and_talks_with_its_labels(labels: Path, classifier
     context = json.loads((tmp_path / "replies.jsonl").read_text().splitlines()[0])["context"]
     assert context == ["It was rainy today."], "labels are the model's business, not the reply file's"
     listener = GeneratorListener(run)
-    assert listener.labels([Turn("speaker", "It was stormy today.")]) == ("afraid",)
+    assert listener.annotate(asked_for([Turn("speaker", "It was stormy today.")], None)).labels == ("afraid",)
     assert listener.reply([Turn("speaker", "It was stormy today.")]).text
 
 

@@ -16,6 +16,7 @@ from harken.errors import HarkenError
 from harken.labels import EMOTIONS
 from harken.text.batches import (
     NO_EMOTION,
+    NO_LABEL,
     Encoded,
     collate,
     encode_context,
@@ -142,10 +143,10 @@ def test_the_speakers_turns_are_examples_when_asked() -> None:
 
 def test_a_long_context_keeps_its_end() -> None:
     words = words_of_talk()
-    tokens, roles = encode_context(TALK.turns[:3], words, 5)
+    tokens, roles, _ = encode_context(TALK.turns[:3], words, 5)
     assert words.decode(tokens) == "sorry ! thanks ."
     assert roles == [CLS, SYS, SYS, USR, USR]
-    assert encode_context((), words, 5) == ([CLS], [CLS])
+    assert encode_context((), words, 5) == ([CLS], [CLS], [NO_LABEL])
 
 
 def test_a_batch_pads_on_the_right() -> None:

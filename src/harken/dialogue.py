@@ -144,6 +144,16 @@ def _extra(fields: Mapping[str, Any]) -> Extra:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """How much of each empathy mechanism (0 no, 1 weak, 2 strong) a response has, and its sentiment (-1..1)."""
+
+    emotional: int
+    interpretation: int
+    exploration: int
+    sentiment: float
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One listener turn to be produced: the turns before it and the gold response."""
 
@@ -153,6 +163,10 @@ class Example:
     dialogue: Dialogue
     labels: tuple[str, ...] = ()
     """Predicted labels that stand before the context, where a model was trained so (prepend-k)."""
+    exemplars: tuple[tuple[str, float], ...] = ()
+    """Responses people gave in like moments, each with its relevance, the best first (LEMPEx)."""
+    levels: Levels | None = None
+    """What classifiers read in the gold response: for training losses and scores, never shown to a model."""
 
     @property
     def emotion(self) -> str | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from harken.retrieval.exemplars import Filter, Finder
+    from harken.exemplar_files import Filter
+    from harken.retrieval.exemplars import Finder
 
 
 def retrieve(
@@ -44,7 +45,8 @@ def retrieve(
     """Find candidates for a query, or write the exemplars of a split."""
     from harken.classifiers.run import load_classifier
     from harken.errors import HarkenError, did_you_mean
-    from harken.retrieval.exemplars import FILTERS, Finder
+    from harken.exemplar_files import FILTERS
+    from harken.retrieval.exemplars import Finder
     from harken.retrieval.index import Index
 
     chosen = next((name for name in FILTERS if name == (emotions or ("none" if split is None else "predicted"))), None)
@@ -128,8 +130,8 @@ def _compared(finders: list[Finder], corpus: str, split: str, emotions: Filter, 
     import json
     from dataclasses import asdict
 
+    from harken.exemplar_files import NOTES
     from harken.retrieval.compare import compare
-    from harken.retrieval.exemplars import NOTES
     from harken.retrieval.pairs import read_pairs
 
     pairs = read_pairs([corpus], split, finders[0].index.ranker.config.history)[:limit]

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harken.classifiers.prepending import live
 from harken.decoding.replies import answer
 from harken.decoding.search import DecodingConfig
-from harken.dialogue import Turn
-from harken.listeners.base import Reply, last_words
-from harken.text.batches import NO_EMOTION, Encoded, encode_context
-from harken.text.vocabulary import EOS, Words
+from harken.dialogue import Dialogue, Example, Turn
+from harken.listeners.base import Exemplar, Reply, last_words
+from harken.listeners.live import live_annotations
+from harken.text.batches import encode_example
+from harken.text.vocabulary import Words
 from harken.training.run import Run, load_run
 
 CHAT = DecodingConfig(beam=5, no_repeat=3)
@@ -36,8 +36,7 @@ class GeneratorListener:
         self.run = run
         self.name = run.name
         self.decoding = decoding
-        prepend = run.config.text.prepend
-        self.labels = live(prepend) if prepend else lambda _: ()
+        self.annotate = live_annotations(run.config.text, reads_labels=run.generator.reads_labels)
 
     @classmethod
     def load(cls, folder: Path, decoding: DecodingConfig = CHAT) -> GeneratorListener:
@@ -48,13 +47,20 @@ class GeneratorListener:
         """Answer the last turn of `conversation`, which is the speaker's."""
         last_words(conversation)
         text, vocabulary = self.run.config.text, self.run.vocabulary
-        turns = conversation if text.history is None else conversation[-text.history :]
-        context, roles = encode_context(turns, vocabulary, text.max_context, self.labels(turns))
-        row = Encoded(context, roles, [EOS], [], NO_EMOTION)
+        example = self.annotate(asked_for(conversation, text.history))
+        row = encode_example(example, vocabulary, text)
         [(texts, emotion)] = answer(self.run.generator, vocabulary, [row], self.decoding)
         shown = [tidy(said) for said in texts] if isinstance(vocabulary, Words) else texts
         others = tuple(dict.fromkeys(said for said in shown[1:] if said != shown[0]))
-        return Reply(shown[0], emotion=emotion, alternatives=others)
+        guided = tuple(Exemplar("index", "", said, None, None, score) for said, score in example.exemplars)
+        return Reply(shown[0], emotion=emotion, exemplars=guided, alternatives=others)
+
+
+def asked_for(conversation: Sequence[Turn], history: int | None) -> Example:
+    """The answer a conversation waits for, as an example whose response is not known."""
+    turns = tuple(conversation)
+    kept = turns if history is None else turns[-history:]
+    return Example(f"live:{len(turns)}", kept, Turn("listener", ""), Dialogue("live", turns))
 
 
 def tidy(text: str) -> str:

@@ -76,6 +76,8 @@ class Generator(nn.Module, ABC):
     """Whether training needs the emotion of each dialogue."""
     has_oracle: ClassVar[bool] = False
     """Whether `encode` does anything with `oracle`: only then are figures under the gold emotion worth the time."""
+    reads_labels: ClassVar[bool] = False
+    """Whether it reads the label of every turn, so that a live conversation has to be labelled."""
     embedding: Embedding
     output: nn.Linear
 

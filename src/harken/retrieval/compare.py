@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harken.errors import HarkenError
-from harken.retrieval.exemplars import Filter, Finder
+from harken.exemplar_files import Filter
+from harken.retrieval.exemplars import Finder
 from harken.retrieval.pairs import Pair
 from harken.retrieval.pool import plain
 

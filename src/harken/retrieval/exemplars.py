@@ -12,32 +12,24 @@ predicted: by a classifier where one is given, else by the vote of the candidate
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
+from harken import exemplar_files
 from harken.classifiers.base import Classifier
 from harken.corpora.library import manifest as corpus_manifest
 from harken.errors import HarkenError
-from harken.files import read_lines, write_json_lines
+from harken.exemplar_files import NOTES, Filter, Guidance, Header
 from harken.labels import EMOTIONS
 from harken.retrieval.index import Index, Rows
 from harken.retrieval.pairs import Pair, read_pairs
 from harken.retrieval.pool import plain
 from harken.text.encoder import Vectors
 
-Filter = Literal["none", "predicted", "gold"]
-FILTERS: tuple[Filter, ...] = ("none", "predicted", "gold")
-NOTES: dict[Filter, str] = {
-    "none": "no emotion filter",
-    "predicted": "filtered by the predicted emotion",
-    "gold": "filtered by the GOLD emotion, which leaks the label of the item (LEMPEx's published protocol)",
-}
 VOTERS = 50
 _BATCH = 1_024
 
@@ -61,21 +53,6 @@ class Found:
     emotion: str | None
     """The emotion the context was read as: predicted, or gold where the filter is."""
     exemplars: list[Exemplar]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Header:
-    """The first line of an exemplar file: all that decides what the others hold."""
-
-    index: str
-    corpus: str
-    corpus_sha256: str
-    split: str
-    filter: Filter
-    emotions: str | None
-    """What predicted the emotions: a classifier's hash, or the vote."""
-    q: int
-    note: str
 
 
 class Finder:
@@ -188,7 +165,7 @@ def write_exemplars(
     limit: int | None = None,
     started: Callable[[int], Callable[[int], None]] | None = None,
 ) -> Header:
-    """Write the exemplars of a split: the header, then `{"id", "emotion", "exemplars": [..], "scores": [..]}` a line."""
+    """Write the exemplar file of a split."""
     pairs = read_pairs([corpus], split, finder.index.ranker.config.history)[:limit]
     if not pairs:
         raise HarkenError(f"{corpus}: no listener turn in the {split} split; choose another split")
@@ -204,37 +181,12 @@ def write_exemplars(
     )
     advance = started(len(pairs)) if started else None
 
-    def lines() -> Iterator[dict[str, Any]]:
-        yield asdict(header)
+    def guidance() -> Iterator[Guidance]:
         for pair, found in zip(pairs, finder.find(pairs, q, emotions), strict=True):
-            yield {
-                "id": pair.id,
-                "emotion": found.emotion,
-                "exemplars": [one.text for one in found.exemplars],
-                "scores": [round(one.score, 4) for one in found.exemplars],
-            }
+            texts = tuple(one.text for one in found.exemplars)
+            yield Guidance(pair.id, found.emotion, texts, tuple(one.score for one in found.exemplars))
             if advance:
                 advance(1)
 
-    write_json_lines(out, lines())
+    exemplar_files.write_exemplars(out, header, guidance())
     return header
-
-
-def read_exemplars(path: Path) -> tuple[Header, dict[str, list[str]]]:
-    """The header of an exemplar file, and the exemplars by example id."""
-    header: Header | None = None
-    found: dict[str, list[str]] = {}
-    for number, line in read_lines(path):
-        try:
-            record = json.loads(line)
-            if header is None:
-                header = Header(**record)
-            else:
-                found[str(record["id"])] = [str(text) for text in record["exemplars"]]
-        except (ValueError, TypeError, KeyError) as problem:
-            raise HarkenError(
-                f"{path}:{number}: is not a line of an exemplar file ({problem}); write it again"
-            ) from problem
-    if header is None:
-        raise HarkenError(f"{path}: is empty; write it with: harken retrieve INDEX --split train --out {path}")
-    return header, found

@@ -6,23 +6,27 @@ epoch alone, so a run that stops resumes by counting, and two processes that sha
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from harken.dialogue import Dialogue, Example, Turn, examples
-from harken.labels import EMOTIONS
+from harken.dialogue import Dialogue, Example, Levels, Turn, examples
+from harken.labels import EMOTIONS, LABELS
 from harken.text.prepend import Labelled, words_of
 from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, TextConfig, Vocabulary
 
 NO_EMOTION = -1
+NO_LABEL = -1
+NO_LEVEL = -1
 POOL = 50
 """Batches whose examples are sorted together: enough to waste little on padding, few enough to stay random."""
 _EMOTION_INDEX = {name: index for index, name in enumerate(EMOTIONS)}
+_LABEL_INDEX = {label.name: label.index for label in LABELS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,15 @@ class Encoded:
     context: list[int]
     roles: list[int]
     target: list[int]
-    feedback: list[int]
-    emotion: int
+    feedback: list[int] = field(default_factory=list)
+    emotion: int = NO_EMOTION
+    labels: list[int] = field(default_factory=list)
+    """Of each context token's turn; none where no turn has one."""
+    label: int = NO_LABEL
+    asked: int = NO_LABEL
+    exemplars: list[list[int]] = field(default_factory=list)
+    relevance: list[float] = field(default_factory=list)
+    levels: Levels | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,14 @@ class Batch:
     emotion: Tensor  # (B,) index into labels.EMOTIONS; NO_EMOTION where the corpus has none
     feedback: Tensor  # (B, F) the speaker's next turn; all padding where there is none
     feedback_pad: Tensor  # (B, F)
+    labels: Tensor  # (B, S) index into labels.LABELS of each token's turn; NO_LABEL where unknown
+    label: Tensor  # (B,) the gold response's; NO_LABEL where unknown
+    asked: Tensor  # (B,) what the reply shall be, where someone asked for it; else NO_LABEL
+    exemplars: Tensor  # (B, Q, L) responses to like contexts
+    exemplar_pad: Tensor  # (B, Q, L)
+    relevance: Tensor  # (B, Q) of each exemplar, 0 where there is none
+    levels: Tensor  # (B, 3) emotional presence, interpretation, exploration of the response; NO_LEVEL where unknown
+    sentiment: Tensor  # (B,) of the response, -1..1; not a number where unknown
 
     def __len__(self) -> int:
         return self.context.shape[0]
@@ -59,30 +78,49 @@ class Batch:
 
 def encode_context(
     turns: Sequence[Turn], vocabulary: Vocabulary, limit: int, labels: Sequence[str] = ()
-) -> tuple[list[int], list[int]]:
-    """Token and role ids of `[CLS] label … turn turn …`; over `limit` tokens it loses its oldest words, nothing else."""
+) -> tuple[list[int], list[int], list[int]]:
+    """Token, role and label ids of `[CLS] label … turn turn …`; over `limit` tokens it loses its oldest words only."""
     front = [CLS, *(token for label in labels for token in vocabulary.encode(words_of(label)))]
     tokens: list[int] = []
     roles: list[int] = []
+    felt: list[int] = []
     for turn in reversed(turns):  # newest first, so that what is cut away is never read
         ids = vocabulary.encode(turn.text)
         tokens[:0] = ids
         roles[:0] = [ROLE_IDS[turn.role]] * len(ids)
+        felt[:0] = [_label_index(turn)] * len(ids)
         if len(tokens) >= limit:
             break
     keep = max(0, len(tokens) - max(0, limit - len(front)))
-    speaker = ROLE_IDS["speaker"]
-    return [*front, *tokens[keep:]], [CLS, *[speaker] * (len(front) - 1), *roles[keep:]]
+    before = len(front) - 1
+    return (
+        [*front, *tokens[keep:]],
+        [CLS, *[ROLE_IDS["speaker"]] * before, *roles[keep:]],
+        [NO_LABEL, *[NO_LABEL] * before, *felt[keep:]],
+    )
+
+
+def _label_index(turn: Turn) -> int:
+    return NO_LABEL if turn.label is None else _LABEL_INDEX[turn.label]
 
 
 def encode_example(example: Example, vocabulary: Vocabulary, config: TextConfig) -> Encoded:
     """An example as numbers, each part cut to the config's lengths."""
-    context, roles = encode_context(example.context, vocabulary, config.max_context, example.labels)
+    context, roles, labels = encode_context(example.context, vocabulary, config.max_context, example.labels)
     target = vocabulary.encode(example.response.text)[: config.max_response - 1]
     following = next_speaker_turn(example)
-    feedback = vocabulary.encode(following.text)[: config.max_response] if following else []
-    emotion = NO_EMOTION if example.emotion is None else _EMOTION_INDEX[example.emotion]
-    return Encoded(context, roles, [*target, EOS], feedback, emotion)
+    return Encoded(
+        context=context,
+        roles=roles,
+        target=[*target, EOS],
+        feedback=vocabulary.encode(following.text)[: config.max_response] if following else [],
+        emotion=NO_EMOTION if example.emotion is None else _EMOTION_INDEX[example.emotion],
+        labels=labels,
+        label=_label_index(example.response),
+        exemplars=[vocabulary.encode(text)[: config.max_response] for text, _ in example.exemplars],
+        relevance=[score for _, score in example.exemplars],
+        levels=example.levels,
+    )
 
 
 def next_speaker_turn(example: Example) -> Turn | None:
@@ -112,6 +150,11 @@ def collate(rows: Sequence[Encoded]) -> Batch:
     context, pad = _padded([row.context for row in rows])
     target, target_pad = _padded([row.target for row in rows])
     feedback, feedback_pad = _padded([row.feedback for row in rows])
+    most = max(1, *(len(row.exemplars) for row in rows)) if rows else 1
+    slots = [row.exemplars[i] if i < len(row.exemplars) else [] for row in rows for i in range(most)]
+    exemplars, exemplar_pad = _padded(slots)
+    levels = [row.levels for row in rows]
+    unknown = [NO_LEVEL] * 3
     return Batch(
         context=context,
         roles=_padded([row.roles for row in rows])[0],
@@ -121,12 +164,20 @@ def collate(rows: Sequence[Encoded]) -> Batch:
         emotion=torch.tensor([row.emotion for row in rows]),
         feedback=feedback,
         feedback_pad=feedback_pad,
+        labels=_padded([row.labels for row in rows], NO_LABEL, context.shape[1])[0],
+        label=torch.tensor([row.label for row in rows]),
+        asked=torch.tensor([row.asked for row in rows]),
+        exemplars=exemplars.view(len(rows), most, -1),
+        exemplar_pad=exemplar_pad.view(len(rows), most, -1),
+        relevance=torch.tensor([[*row.relevance, *[0.0] * (most - len(row.relevance))] for row in rows]),
+        levels=torch.tensor([[x.emotional, x.interpretation, x.exploration] if x else unknown for x in levels]),
+        sentiment=torch.tensor([x.sentiment if x else math.nan for x in levels]),
     )
 
 
-def _padded(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    longest = max(1, *map(len, sequences)) if sequences else 1
-    ids = torch.full((len(sequences), longest), PAD, dtype=torch.long)
+def _padded(sequences: Sequence[Sequence[int]], filling: int = PAD, least: int = 1) -> tuple[Tensor, Tensor]:
+    longest = max(least, *map(len, sequences)) if sequences else least
+    ids = torch.full((len(sequences), longest), filling, dtype=torch.long)
     pad = torch.ones((len(sequences), longest), dtype=torch.bool)
     for row, sequence in enumerate(sequences):
         ids[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)

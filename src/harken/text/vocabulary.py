@@ -22,6 +22,7 @@ from typing import Any, Literal
 from harken.dialogue import Dialogue, Role
 from harken.errors import HarkenError
 from harken.files import write_json
+from harken.text.annotations import ExemplarsConfig, TurnLabelsConfig
 from harken.text.moel import words
 from harken.text.prepend import PrependConfig, prepended_words
 
@@ -55,6 +56,12 @@ class TextConfig:
     """Train also on the situation in place of the speaker's first turn, answered by the listener's first."""
     prepend: PrependConfig | None = None
     """Predicted labels before each context; null for none."""
+    turn_labels: TurnLabelsConfig | None = None
+    """A label of the 41 for every turn, for models that read them; null takes those the corpus itself has."""
+    exemplars: ExemplarsConfig | None = None
+    """Responses to like contexts, for models that are guided by them; null for none."""
+    levels: tuple[Path, ...] = ()
+    """Label files with the empathy mechanisms and the sentiment of the gold responses, for empathy losses."""
     vectors: Path | None = None
     """Word vectors (GloVe or fastText text, plain, .gz or .zip) to start the embeddings from."""
 
@@ -67,8 +74,11 @@ class TextConfig:
             yield f"min_count = {self.min_count} must be at least 1, or null to let the source decide"
         if self.history is not None and self.history < 1:
             yield f"history = {self.history} must be at least 1 turn, or null for all"
-        if self.prepend is not None and (self.both_sides or self.situations):
-            yield "prepend has labels for what listeners answer only; set both_sides and situations to false"
+        for name in ("prepend", "exemplars", "levels"):
+            if getattr(self, name) and (self.both_sides or self.situations):
+                yield f"{name} is known of what listeners answer only; set both_sides and situations to false"
+        if self.turn_labels and self.situations:
+            yield "turn_labels has no labels of situations; set situations to false"
         if self.kind == "bpe" and self.vectors is not None:
             yield "vectors are vectors of words and kind is bpe; set kind to words or vectors to null"
 

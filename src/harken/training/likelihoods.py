@@ -18,9 +18,9 @@ from harken.dialogue import Example
 from harken.errors import HarkenError
 from harken.files import write_json_lines
 from harken.labels import EMOTIONS
+from harken.text.annotations import annotator
 from harken.text.batches import encode_example, in_order_of_length
-from harken.text.prepend import from_file
-from harken.training.run import Run, read_corpus
+from harken.training.run import Run, corpus_sha256, read_corpus
 
 BATCH = 64
 
@@ -89,5 +89,5 @@ def examples_of(run: Run, split: str, corpus: str | None = None, limit: int | No
     chosen = list(found)[:limit]
     if not chosen:
         raise HarkenError(f"the corpus '{corpus or run.config.corpus}' has no listener turn in its {wanted} split")
-    prepend = run.config.text.prepend
-    return list(map(from_file(prepend), chosen)) if prepend else chosen
+    attach = annotator(run.config.text, corpus_sha256(corpus or run.config.corpus))
+    return list(map(attach, chosen)) if attach else chosen

@@ -10,8 +10,8 @@ from harken.dialogue import ROLES, SPLITS, Dialogue, Example, Split, examples, o
 from harken.errors import HarkenError
 from harken.models.contract import Generator
 from harken.runtime import seed_everything
+from harken.text.annotations import annotator
 from harken.text.batches import NO_EMOTION, Encoded, encode_dialogues
-from harken.text.prepend import from_file
 from harken.text.vectors import read_vectors
 from harken.text.vocabulary import Vocabulary, Words, build_vocabulary, load_vocabulary
 from harken.training import run as runs
@@ -36,11 +36,11 @@ def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[st
     """
     dialogues = runs.read_corpus(config.corpus)
     vocabulary = load_vocabulary(folder) if resumed else _vocabulary(config, dialogues)
-    labelled = from_file(config.text.prepend) if config.text.prepend else None
+    labelled = annotator(config.text, runs.corpus_sha256(config.corpus))
     parts = {split: [dialogue for dialogue in dialogues if dialogue.split == split] for split in SPLITS}
     rows = {split: encode_dialogues(part, vocabulary, config.text, labelled=labelled) for split, part in parts.items()}
     if config.text.both_sides:
-        rows["train"] = encode_dialogues(parts["train"], vocabulary, config.text, roles=ROLES)
+        rows["train"] = encode_dialogues(parts["train"], vocabulary, config.text, roles=ROLES, labelled=labelled)
     if config.text.situations:
         openings = filter(None, map(opened_by_situation, parts["train"]))
         rows["train"] += encode_dialogues(openings, vocabulary, config.text)

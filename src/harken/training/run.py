@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 import harken
 from harken import config as configs
-from harken.corpora import store
+from harken.corpora import library, store
 from harken.corpora.starter import starter_dialogues
 from harken.dialogue import Dialogue
 from harken.errors import HarkenError
@@ -170,3 +170,8 @@ def transfer(generator: Generator, vocabulary: Vocabulary, earlier: Path) -> str
 def read_corpus(name: str) -> list[Dialogue]:
     """The dialogues of the starter corpus or of one in the data home."""
     return starter_dialogues() if name == "starter" and name not in store.stored() else store.load(name)
+
+
+def corpus_sha256(name: str) -> str:
+    """What identifies the content of a corpus."""
+    return library.manifest(name).sha256
