@@ -1,6 +1,6 @@
 """Writes docs/results.md: trained runs beside the published figures.
 
-    python -m benchmarks.results_page runs/published/* runs/honest/*     measure these runs, then write the page
+    python -m benchmarks.results_page runs/published/* runs/labels/*     measure these runs, then write the page
     python -m benchmarks.results_page                                    write the page from what was measured before
 
 A run is measured by the commands a user has, `harken reply` and `harken score`; what came out, its config, log and metrics
@@ -19,14 +19,24 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import commit
+from benchmarks.reproduce import PROTOCOLS
+from benchmarks.results_labels import labels_table, rankers_table
 from harken.files import atomic, write_json
+from harken.models import MODELS
 from harken.runtime import machine
+from harken.scoring.compare_sources import read_emotions
 from harken.scoring.published import load
+from harken.scoring.report_charts import scatter
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results"
 METRICS = "bleu-moses,bleu-avg,distinct-1,distinct-2,length"
-DECODINGS = {"greedy": 1, "beam 5": 5}
+DECODINGS: dict[str, tuple[str, ...]] = {"greedy": ("--beam", "1"), "beam 5": ("--beam", "5")}
+MAP = "emotions.svg"
+STYLE = (
+    "<style>svg{background:#fff;font:13px sans-serif}text{fill:#222}.tick{fill:#666}.mid{text-anchor:middle}"
+    ".positive{fill:#1b7f4d}.negative{fill:#b3402e}.leader{stroke:#bbb}</style>"
+)
 RERUN = "a second group's re-run"
 """The table of published.yaml whose figures stand beside ours: one group, one protocol, all models."""
 
@@ -44,19 +54,37 @@ class Result:
 def measure(run: Path) -> None:
     """Replies and scores of a run, kept beside its log."""
     folder = KEPT / f"{run.parent.name}-{run.name}"
+    model = json.loads((run / "metrics.json").read_text())["model"]
     scores: dict[str, Any] = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "commit": commit(), "machine": machine()}
-    for name, width in DECODINGS.items():
-        replies = run / f"replies-test-beam{width}.jsonl"
+    for name, options in ways(run, model).items():
+        replies = run / f"replies-test-{name.replace(' ', '')}.jsonl"
         if not replies.exists():
-            harken("reply", str(run), "--split", "test", "--beam", str(width), "--out", str(replies))
+            harken("reply", str(run), "--split", "test", *options, "--out", str(replies))
         found = json.loads(
             harken("score", str(replies), "--metrics", METRICS, "--tokenize", "moel", "--bootstrap", "0", "--json")
         )
         scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
     folder.mkdir(parents=True, exist_ok=True)
-    for file in ("config.yaml", "metrics.json", "log.jsonl"):
+    kept = ("config.yaml", "metrics.json", "log.jsonl")
+    for file in (name for name in kept if (run / name).exists()):
         shutil.copy(run / file, folder / file)
     write_json(folder / "scores.json", scores)
+    emotions = read_emotions(run) if model in MODELS else None
+    if emotions is not None:
+        with atomic(folder / MAP) as picture:
+            drawn = scatter(f"Emotions as {run.name} has learnt them", emotions)
+            picture.write(
+                drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace(">", f">{STYLE}", 1)
+            )
+
+
+def ways(run: Path, model: str) -> dict[str, tuple[str, ...]]:
+    """How the run answers, under the names of the table; a classifier does not."""
+    if model == "ranker":
+        if not (run / "index").exists():
+            harken("index", str(run), "--corpus", "empatheticdialogues")
+        return {"retrieval": ()}
+    return DECODINGS if model in MODELS else {}
 
 
 def harken(*arguments: str) -> str:
@@ -70,6 +98,8 @@ def results() -> list[Result]:
     found = []
     for folder in sorted(path for path in KEPT.iterdir() if (path / "scores.json").exists()):
         protocol, _, name = folder.name.partition("-")
+        if protocol not in PROTOCOLS:
+            continue
         metrics, scores = (json.loads((folder / file).read_text()) for file in ("metrics.json", "scores.json"))
         found.append(Result(protocol, name, metrics, scores))
     return found
@@ -84,7 +114,9 @@ def published(name: str) -> str:
 
 
 def table(found: list[Result]) -> str:
-    """A row for each run."""
+    """A row for each run; nothing for none."""
+    if not found:
+        return ""
     lines = [
         "| run | perplexity, utterance mean | token | with gold emotions | emotion top-1/2/5, % | BLEU greedy / beam 5 | "
         "Distinct-1/2 greedy, % | parameters, M | steps | hours | published PPL / accuracy |",
@@ -113,16 +145,35 @@ def table(found: list[Result]) -> str:
     return "\n".join(lines)
 
 
+def maps(found: list[Result]) -> str:
+    """The plots of emotion vectors."""
+    return "\n\n".join(
+        f"![Emotions as {result.name} has learnt them](results/{folder}/{MAP})"
+        for result in found
+        if (KEPT / (folder := f"{result.protocol}-{result.name}") / MAP).exists() and "-" not in result.name
+    )
+
+
+def section(name: str, title: str, body: str) -> list[str]:
+    """A title, the words written for it in docs/results, and what was measured; nothing where there is nothing."""
+    return [f"## {title}\n\n{(KEPT / f'{name}.md').read_text(encoding='utf-8').strip()}\n\n{body}"] if body else []
+
+
 def write_page(found: list[Result]) -> None:
     """docs/results.md."""
-    head = (KEPT / "head.md").read_text(encoding="utf-8").rstrip()
-    parts = [head]
-    for protocol, title in (("published", "The published protocol"), ("honest", "The honest protocol")):
-        rows = [result for result in found if result.protocol == protocol]
-        if rows:
-            parts.append(
-                f"## {title}\n\n{(KEPT / f'{protocol}.md').read_text(encoding='utf-8').strip()}\n\n{table(rows)}"
-            )
+    published = [result for result in found if result.protocol == "published"]
+    ablated = [result for result in published if result.name.startswith("mime")]
+    parts = [
+        (KEPT / "head.md").read_text(encoding="utf-8").rstrip(),
+        *section(
+            "published", "The published protocol", table([r for r in published if not r.name.startswith("mime-")])
+        ),
+        *section("ablations", "MIME's ablations", table(ablated) if len(ablated) > 1 else ""),
+        *section("emotions", "The emotions as the models know them", maps(published)),
+        *section("honest", "The honest protocol", table([r for r in found if r.protocol == "honest"])),
+        *section("labels", "Labels", labels_table(KEPT)),
+        *section("rankers", "Retrieval", rankers_table(KEPT)),
+    ]
     made = sorted({f"{r.scores['date']} at commit {r.scores['commit']} ({r.scores['machine']})" for r in found})
     parts.append(f"Measured by `python -m benchmarks.results_page RUN …`: {'; '.join(made)}.")
     with atomic(ROOT / "docs" / "results.md") as page:

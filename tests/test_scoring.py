@@ -14,6 +14,7 @@ from harken.scoring.breakdown import groups
 from harken.scoring.evaluate import choose, compare_replies, measure, score_replies
 from harken.scoring.material import Material
 from harken.scoring.metrics import METRICS
+from harken.scoring.metrics.empathy import EMPATHY
 from harken.scoring.replies import Replies, ReplyRecord
 from harken.scoring.score import Score
 from harken.scoring.uncertainty import Resamples, Test, over_seeds
@@ -58,7 +59,7 @@ def test_the_default_set_is_every_quick_metric_that_applies() -> None:
     records = invented(5)
     chosen, left_out = choose(Material(records), None)
     assert chosen == QUICK
-    assert set(left_out) == {"meteor", "meteor-nltk", "similarity"}
+    assert set(left_out) == {"meteor", "meteor-nltk", "similarity", *(one.name for one in EMPATHY)}
     bare = [replace(record, context=None, emotion=None, predicted_label=None) for record in records]
     chosen, left_out = choose(Material(bare), None)
     assert "vader-gain" not in chosen

@@ -19,7 +19,9 @@ def compare(
     ],
     metrics: Annotated[
         str | None,
-        typer.Option(help="Names separated by commas, or 'all'. Default: all quick ones.", show_default=False),
+        typer.Option(
+            help="Names separated by commas, 'empathy' or 'all'. Default: all quick ones.", show_default=False
+        ),
     ] = None,
     tokenize: Annotated[str, typer.Option(help="How texts are cut: given, moel or 13a.")] = "given",
     references: Annotated[Path | None, typer.Option(help="The gold responses, one a line.", show_default=False)] = None,
@@ -47,6 +49,13 @@ def compare(
     wordnet: Annotated[
         Path | None, typer.Option(help="WordNet dictionary folder of meteor-nltk.", show_default=False)
     ] = None,
+    empathy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A trained empathy classifier, or a folder of them; repeatable. Default: runs, then runs/labels.",
+            show_default=False,
+        ),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave bad lines out, and examples that not every file has.")
     ] = False,
@@ -65,7 +74,9 @@ def compare(
 
     options = Options(
         metrics=None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()],
-        settings=Settings(tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet),
+        settings=Settings(
+            tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet, empathy=tuple(empathy or ())
+        ),
         resamples=Resamples(samples=bootstrap, seed=seed),
         test=paired_test(test),
         references=references,

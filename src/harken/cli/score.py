@@ -32,7 +32,9 @@ def score(
     ],
     metrics: Annotated[
         str | None,
-        typer.Option(help="Names separated by commas, or 'all'. Default: all quick ones.", show_default=False),
+        typer.Option(
+            help="Names separated by commas, 'empathy' or 'all'. Default: all quick ones.", show_default=False
+        ),
     ] = None,
     tokenize: Annotated[str, typer.Option(help="How texts are cut: given, moel or 13a.")] = "given",
     references: Annotated[Path | None, typer.Option(help="The gold responses, one a line.", show_default=False)] = None,
@@ -49,6 +51,13 @@ def score(
     wordnet: Annotated[
         Path | None, typer.Option(help="WordNet dictionary folder of meteor-nltk.", show_default=False)
     ] = None,
+    empathy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A trained empathy classifier, or a folder of them; repeatable. Default: runs, then runs/labels.",
+            show_default=False,
+        ),
+    ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave bad lines out and count them.")] = False,
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Score empty replies as they are.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -63,7 +72,9 @@ def score(
 
     names = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
     resamples = Resamples(samples=bootstrap, seed=seed)
-    settings = Settings(tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet)
+    settings = Settings(
+        tokenize=tokenize, vocabulary=vocabulary, encoder=encoder, wordnet=wordnet, empathy=tuple(empathy or ())
+    )
     if is_likelihoods(file):
         if by or references:
             raise HarkenError(f"{file}: holds likelihoods, for which there is no --by and no --references")
@@ -132,7 +143,7 @@ def _groups(console: Console, scored: Scored) -> None:
 
 
 def _number(score: Score, value: float) -> str:
-    return f"{value:.{2 if 'unit:percent' in score.signature or abs(score.value) >= 1 else 4}f}"
+    return f"{value:z.{2 if 'unit:percent' in score.signature or abs(score.value) >= 1 else 4}f}"
 
 
 def _interval(score: Score) -> str:

@@ -20,8 +20,8 @@ from harken.errors import HarkenError, did_you_mean
 from harken.scoring.compare_examples import Examples, same_examples
 from harken.scoring.compare_files import Breakdown, Figures, Options, Parts, Witness, figures_of, same_likelihoods
 from harken.scoring.compare_sources import Source
-from harken.scoring.evaluate import Heard, measure
-from harken.scoring.material import Material
+from harken.scoring.evaluate import measure
+from harken.scoring.material import Heard, Material
 from harken.scoring.metrics import METRICS
 from harken.scoring.published import Beside, beside, tokens_of
 from harken.scoring.replies import Replies
@@ -118,7 +118,7 @@ def number(score: Score, value: float) -> str:
     """A figure as tables print it: two digits, four where it is small, millions of parameters."""
     if score.metric == "parameters":
         return f"{value / 1e6:,.2f}M"
-    return f"{value:,.{2 if 'unit:percent' in score.signature or abs(score.value) >= 1 else 4}f}"
+    return f"{value:z,.{2 if 'unit:percent' in score.signature or abs(score.value) >= 1 else 4}f}"
 
 
 def with_spread(score: Score) -> str:
@@ -149,7 +149,7 @@ def compare(
         for source in by_name[name]:
             if heard is not None:
                 heard("scoring", done, len(sources))
-            seeds.append(figures_of(source, options, examples, parts, witness))
+            seeds.append(figures_of(source, options, examples, parts, witness, heard))
             done += 1
         found[name] = _system(name, by_name[name], seeds)
         base = base or seeds

@@ -14,8 +14,8 @@ from harken.scoring.breakdown import groups, score_groups
 from harken.scoring.compare_examples import Examples
 from harken.scoring.compare_sources import METRICS_FILE, Source, run_scores
 from harken.scoring.evaluate import ALL, choose, measure
-from harken.scoring.material import Material, Settings
-from harken.scoring.metrics import metric
+from harken.scoring.material import Heard, Material, Settings
+from harken.scoring.metrics import expanded, metric
 from harken.scoring.perplexity import PERPLEXITIES, Likelihoods, measure_likelihoods, read_likelihoods
 from harken.scoring.replies import Replies, read_replies
 from harken.scoring.score import Measured, Score
@@ -83,7 +83,7 @@ class Options:
         """The metrics asked for that replies give; None is the default set."""
         if not self.metrics:
             return None
-        return [name for name in self.metrics if name not in PERPLEXITIES and name != _RUN]
+        return [name for name in expanded(self.metrics) if name not in PERPLEXITIES and name != _RUN]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,12 @@ class Figures:
 
 
 def figures_of(
-    source: Source, options: Options, examples: Examples | None, parts: Parts, witness: Witness | None = None
+    source: Source,
+    options: Options,
+    examples: Examples | None,
+    parts: Parts,
+    witness: Witness | None = None,
+    heard: Heard | None = None,
 ) -> Figures:
     """Read a source, score it, and keep its figures."""
     measured: list[Measured] = []
@@ -109,7 +114,7 @@ def figures_of(
     if source.replies is not None and examples is not None:
         replies = options.read(source.replies)
         bad = sum(replies.skipped.counts.values())
-        material = Material(examples.of(replies).records, options.settings)
+        material = Material(examples.of(replies).records, options.settings, heard)
         names = options.of_replies()
         if names != []:
             with at(str(source.replies)):

@@ -7,21 +7,19 @@ differences = compare_replies(replies, others, ["bleu-moses"])
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harken.errors import HarkenError
 from harken.scoring.breakdown import Group, groups, score_groups
-from harken.scoring.material import Material, Settings
-from harken.scoring.metrics import METRICS, metric
+from harken.scoring.material import Heard, Material, Settings
+from harken.scoring.metrics import METRICS, expanded, metric
 from harken.scoring.replies import Replies, align
 from harken.scoring.score import Measured, Score
 from harken.scoring.uncertainty import Difference, Resamples, Test, paired, with_intervals
 
 ALL = "all"
-Heard = Callable[[str, int, int], None]
-"""Told what is being measured, how many metrics are done, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,10 @@ class Scored:
 def choose(material: Material, names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     """Which metrics to measure, and why others are left out.
 
-    None is every quick metric that applies to the file, `["all"]` every metric that applies; metrics asked for by name
-    must apply.
+    None is every quick metric that applies to the file, `["all"]` every metric that applies; metrics asked for by name,
+    or by the name of a set, must apply.
     """
-    asked = list(dict.fromkeys(names or ()))
+    asked = expanded(names or ())
     if asked and ALL not in asked:
         for name in asked:
             if obstacle := metric(name).obstacle(material):
@@ -105,7 +103,7 @@ def score_replies(
 ) -> Scored:
     """The figures of a reply file with their intervals, and of its groups if `by` names a field."""
     resamples = resamples or Resamples()
-    material = Material(replies.records, settings)
+    material = Material(replies.records, settings, heard)
     parts = {} if by is None else groups(replies, by)
     chosen, left_out = choose(material, names)
     measured = measure(material, chosen, heard)

@@ -15,6 +15,8 @@ from harken.scoring.replies import ReplyRecord
 from harken.scoring.statistics import Values
 from harken.scoring.tokenize import moses_words, tokenizer
 
+Heard = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
 BERT_VOCABULARY = 30_522
 """Liu et al. 2022 count with BERT's vocabulary; a fixed size lets files be compared."""
 
@@ -30,6 +32,8 @@ class Settings:
     """A folder with the sentence encoder of `similarity`; None is MiniLM."""
     wordnet: Path | None = None
     """A folder with WordNet's dictionary files, for `meteor-nltk`."""
+    empathy: tuple[Path, ...] = ()
+    """Runs of the empathy classifiers, or folders of them; none looks in `empathy.PLACES`."""
 
     def __post_init__(self) -> None:
         tokenizer(self.tokenize)
@@ -40,11 +44,15 @@ class Settings:
 class Material:
     """The texts of some records, their tokens and their n-grams."""
 
-    def __init__(self, records: Sequence[ReplyRecord], settings: Settings | None = None) -> None:
+    def __init__(
+        self, records: Sequence[ReplyRecord], settings: Settings | None = None, heard: Heard | None = None
+    ) -> None:
+        """`heard` is told of what takes long."""
         if not records:
             raise HarkenError("there is no reply to score")
         self.records = tuple(records)
         self.settings = settings or Settings()
+        self.heard = heard
         self.tokenize: Callable[[str], list[str]] = tokenizer(self.settings.tokenize)
 
     def __len__(self) -> int:

@@ -27,8 +27,7 @@ from harken.scoring import report_tables as tables
 from harken.scoring.compare import Comparison, compare, number
 from harken.scoring.compare_files import Options
 from harken.scoring.compare_sources import Source, read_emotions
-from harken.scoring.evaluate import Heard
-from harken.scoring.material import Material
+from harken.scoring.material import Heard, Material
 from harken.scoring.report_charts import Bins, histogram, scatter
 from harken.scoring.statistics import Integers
 

@@ -10,7 +10,7 @@ from harken.scoring.material import Material
 from harken.scoring.score import Measured
 
 Cost = Literal["quick", "slow", "neural"]
-"""Quick ones make up the default set; slow ones start Java or NLTK; neural ones load an encoder."""
+"""Quick ones make up the default set; slow ones start Java or NLTK; neural ones load an encoder or classifiers."""
 
 
 @dataclass(frozen=True, kw_only=True)

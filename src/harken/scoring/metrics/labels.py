@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harken.scoring.material import Material
 from harken.scoring.metrics.base import Metric
@@ -64,12 +65,11 @@ def averaged(part: Part, average: Average) -> Callable[[Values], Values]:
     return finish
 
 
-def _counts(material: Material) -> Values:
-    """Whether each example is right for, gold, and predicted as each label, (N, 3L)."""
-    gold = [_plain(record.label) for record in material.records]
-    guessed = [_plain(record.predicted_label) for record in material.records]
-    names = np.array(sorted({*gold, *guessed}))
-    is_gold, is_guessed = (np.array(given)[:, None] == names for given in (gold, guessed))
+def counts(gold: ArrayLike, guessed: ArrayLike) -> Values:
+    """Whether each example is right for, gold, and predicted as each label, two of (N,) -> (N, 3L)."""
+    both = np.asarray(gold), np.asarray(guessed)
+    labels = np.unique(np.concatenate(both))
+    is_gold, is_guessed = (given[:, None] == labels for given in both)
     return np.hstack([is_gold & is_guessed, is_gold, is_guessed]).astype(np.float64)
 
 
@@ -77,7 +77,9 @@ def _label(part: Part, average: Average) -> Metric:
     name = f"label-{part}-{average}"
 
     def measure(material: Material) -> Measured:
-        statistic = Sums(_counts(material), averaged(part, average))
+        gold = [_plain(record.label) for record in material.records]
+        guessed = [_plain(record.predicted_label) for record in material.records]
+        statistic = Sums(counts(gold, guessed), averaged(part, average))
         return Measured(name, statistic, len(material), PERCENT, {"average": average})
 
     return Metric(

@@ -51,4 +51,16 @@ SENTIMENT = (
         needs=("response",),
         better="lower",
     ),
+    Metric(
+        name="sentiment-difference",
+        title="sentiment over the response's",
+        reported_by="harken",
+        measure=_vader(
+            "sentiment-difference",
+            {"of": "reply-response"},
+            lambda material: material.reply_sentiment - material.response_sentiment,
+        ),
+        needs=("response",),
+        better="neither",
+    ),
 )
