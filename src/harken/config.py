@@ -211,7 +211,12 @@ _WORDS = {
 
 
 def _spell(hints: Iterable[Any]) -> str:
-    return " or ".join(_WORDS.get(hint, getattr(hint, "__name__", str(hint))) for hint in hints)
+    return " or ".join(
+        ", ".join(map(str, get_args(hint)))
+        if get_origin(hint) is Literal
+        else _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+        for hint in hints
+    )
 
 
 def _wrong(mistakes: list[str], mistake: str) -> object:

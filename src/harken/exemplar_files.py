@@ -36,7 +36,7 @@ class Header:
     split: str
     filter: Filter
     emotions: str | None
-    """What predicted the emotions: a classifier's hash, or the vote."""
+    """What predicted the emotions: a classifier's hash, the ranker itself, or the vote."""
     q: int
     note: str
 

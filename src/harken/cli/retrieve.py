@@ -27,7 +27,10 @@ def retrieve(
         ),
     ] = None,
     classifier: Annotated[
-        Path | None, typer.Option(help="A run that predicts emotions; else the nearest vote.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="A run that predicts emotions; else the ranker itself, or the vote of the nearest.", show_default=False
+        ),
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Exemplars for every response of this split.", show_default=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Literal
 
 from harken import config as configs
 from harken.errors import HarkenError
+from harken.retrieval.ensemble import RankerEnsemble
 from harken.retrieval.prepend import RankerPrepend
 from harken.runtime import RuntimeConfig
 from harken.training.config import TrainingConfig
@@ -51,6 +53,16 @@ class RankerConfig:
     """Tokens of a candidate; of a longer one the first stay. The benchmark's transformer reads 20."""
     prepend: RankerPrepend | None = None
     """Predicted labels before contexts and candidates (EmoPrepend, TopicPrepend); null for none."""
+    multitask: Literal["emotion"] | float | None = None
+    """The context encoder also learns its dialogue's emotion: the weight of that loss beside the ranking's, `emotion` for
+    1; null for none."""
+    ensemble: RankerEnsemble | None = None
+    """A classifier's vectors beside the ranker's own, joined by a linear layer; null for none."""
+
+    @property
+    def emotion_weight(self) -> float | None:
+        """The weight of the emotions in the loss; None where they are not learnt."""
+        return 1.0 if self.multitask == "emotion" else self.multitask
 
     def problems(self) -> Iterator[str]:
         """What makes this config unusable."""
@@ -66,6 +78,8 @@ class RankerConfig:
             yield f"dropout = {self.dropout} must lie in 0..1"
         if self.scale <= 0:
             yield f"scale = {self.scale} must be above 0"
+        if self.emotion_weight is not None and not 0 <= self.emotion_weight < math.inf:
+            yield f"multitask = {self.multitask} is the weight of a loss and must not be negative"
         if self.kind == "pretrained" and self.vectors is not None:
             yield "vectors are for kind = transformer; a pre-trained encoder has its own"
         if self.kind == "transformer" and (self.encoder is not None or self.separate or self.frozen_layers):
@@ -118,6 +132,9 @@ class RankerRunConfig:
         """What makes this config unusable."""
         if not self.corpora:
             yield "corpora names none; name at least one"
+        ensemble = self.network.ensemble
+        if ensemble is not None and ensemble.frozen and self.network.kind == "transformer" and self.start_from is None:
+            yield "network.ensemble.frozen keeps a transformer that has learnt nothing; name a trained one as start_from"
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RankerRunConfig:

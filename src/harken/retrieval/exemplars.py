@@ -7,7 +7,8 @@
 
 Never from the same dialogue, never the gold response in another's mouth. The paper lets through only responses of dialogues
 with the *gold* emotion of the context, at test time too: a leak, so here it is a named option. By default the emotion is
-predicted: by a classifier where one is given, else by the vote of the candidates nearest to the context.
+predicted: by a classifier where one is given, else by the ranker itself if it learnt to (multitask), else by the vote of the
+candidates nearest to the context.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from harken.errors import HarkenError
 from harken.exemplar_files import NOTES, Filter, Guidance, Header
 from harken.labels import EMOTIONS
 from harken.retrieval.index import Index, Rows
+from harken.retrieval.multitask import likeliest
 from harken.retrieval.pairs import Pair, read_pairs
 from harken.retrieval.pool import plain
 from harken.text.encoder import Vectors
@@ -76,7 +78,9 @@ class Finder:
     @property
     def predictor(self) -> str:
         """What predicts emotions, for the header of a file."""
-        return self.classifier.hash if self.classifier is not None else f"vote-of-{VOTERS}"
+        if self.classifier is not None:
+            return self.classifier.hash
+        return f"vote-of-{VOTERS}" if self.index.ranker.added.emotions is None else "ranker"
 
     def predict(self, contexts: Sequence[Sequence[str]], vectors: Vectors, own: Sequence[str]) -> list[str | None]:
         """The emotion of each context; dialogues in `own` have no vote on themselves."""
@@ -108,9 +112,11 @@ class Finder:
         for start in range(0, len(pairs), _BATCH):
             batch = pairs[start : start + _BATCH]
             contexts = [pair.context for pair in batch]
-            vectors = self.index.ranker.encode_contexts(contexts)
+            vectors, logits = self.index.ranker.read_contexts(contexts)
             if emotions == "gold":
                 read: list[str | None] = [_gold(pair) for pair in batch]
+            elif logits is not None and self.classifier is None:
+                read = [*likeliest(logits)]
             else:
                 read = self.predict(contexts, vectors, [pair.dialogue for pair in batch])
             wanted = [None] * len(batch) if emotions == "none" else read

@@ -8,8 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from harken.models.losses import emotion_terms
 from harken.retrieval.config import RankerRunConfig
 from harken.retrieval.losses import cached_backward, in_batch_nll, own_negatives_nll
+from harken.retrieval.multitask import emotion_numbers, joint_loss
 from harken.retrieval.rankers import Context, Ranker, Side, in_order_of_length
 
 
@@ -19,12 +21,16 @@ def batch_backward(
     candidates: Sequence[str],
     config: RankerRunConfig,
     seed: int,
-) -> Tensor:
-    """Accumulate the gradient of the mean loss of a batch; gives that loss.
+    emotions: Sequence[str | None] = (),
+) -> dict[str, Tensor]:
+    """Accumulate the gradient of the mean loss of a batch; gives the losses: `nll`, and with multitask `emotion` and its
+    `accuracy`.
 
     The B responses come first among the candidates; behind them, where LEMPEx's negatives are drawn, two for each.
+    `emotions` are those of the contexts' dialogues, which only multitask needs.
     """
     training, scale, size = config.training, config.network.scale, len(contexts)
+    weight = config.network.emotion_weight
     sides: dict[Side, list[Context]] = {
         "context": list(contexts),
         "candidate": [(c,) for c in candidates],
@@ -37,7 +43,8 @@ def batch_backward(
     ]  # contexts, the longest first: what is dearest to encode twice is kept
 
     def encoded(side: Side, rows: Sequence[int]) -> Tensor:
-        vectors: Tensor = ranker(side, ranker.tokens(side, [sides[side][i] for i in rows]).to(ranker.device))
+        emotional = side == "context" and weight is not None
+        vectors: Tensor = ranker(side, [sides[side][i] for i in rows], emotions=emotional)
         return vectors
 
     def in_place(vectors: Sequence[Tensor], side: Side) -> Tensor:
@@ -48,8 +55,7 @@ def batch_backward(
     said = torch.tensor([words[text.strip()] for text in candidates], device=ranker.device)
     same = said[:size].unsqueeze(1) == said  # (B, N)
 
-    def loss_of(vectors: list[Tensor]) -> Tensor:
-        x, y = in_place(vectors, "context"), in_place(vectors, "candidate")  # (B, D), (N, D)
+    def ranking(x: Tensor, y: Tensor) -> Tensor:  # (B, D), (N, D)
         if training.negatives == "own":
             return own_negatives_nll(x, y[:size], y[size:].view(size, -1, y.shape[1]), scale=scale).mean
         loss = in_batch_nll(x, y, scale=scale, same=same).mean
@@ -57,5 +63,17 @@ def batch_backward(
             loss = (loss + in_batch_nll(y[:size], x, scale=scale, same=same[:, :size]).mean) / 2
         return loss
 
+    told: dict[str, Tensor] = {}
+
+    def loss_of(vectors: list[Tensor]) -> Tensor:
+        x, y = in_place(vectors, "context"), in_place(vectors, "candidate")  # (B, D) or (B, D + E), (N, D)
+        told["nll"] = ranking(x[:, : ranker.width].contiguous(), y)
+        if weight is None:
+            return told["nll"]
+        terms = emotion_terms(x[:, ranker.width :], emotion_numbers(emotions).to(x.device))
+        told.update({name: term.mean for name, term in terms.items() if term.count})
+        return joint_loss(told["nll"], terms["emotion"].mean, weight)
+
     chunks: list[Callable[[], Tensor]] = [partial(encoded, side, rows) for side, rows in plan]
-    return cached_backward(chunks, loss_of, kept=training.kept, seed=seed)
+    cached_backward(chunks, loss_of, kept=training.kept, seed=seed)
+    return {name: value.detach() for name, value in told.items()}

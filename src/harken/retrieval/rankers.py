@@ -1,9 +1,11 @@
 """Bi-encoders: a context and a candidate become vectors whose dot product says how well they fit.
 
     benchmark (Rashkin et al. 2019)    here                              shape
-    context encoder, h_x               ranker("context", tokens)         (B, D)
-    candidate encoder, h_y             ranker("candidate", tokens)       (B, D)
+    context encoder, h_x               ranker("context", texts)          (B, D)
+    candidate encoder, h_y             ranker("candidate", texts)        (B, D)
     y* = argmax h_x · h_y              retrieval/index.py
+    ensemble encoder (Figure 5)        retrieval/ensemble.py
+    multitask                          retrieval/multitask.py
 
 One contract, two kinds: the benchmark's transformer from scratch, and a pre-trained encoder. Either reads a context as its
 turns one after the other, an end mark between them; of a long context the last tokens stay, of a long candidate the first.
@@ -23,8 +25,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from harken.errors import HarkenError
+from harken.labels import EMOTIONS
 from harken.models.layers import Embedding, Encoder, Shape, xavier
 from harken.models.pretrained import TextEncoder, TokenBatch, mean_pooled
+from harken.retrieval.added import MODEL, Added, fill
 from harken.retrieval.config import RankerConfig, read_config
 from harken.retrieval.prepend import Prepend
 from harken.text.encoder import Vectors
@@ -36,7 +40,6 @@ Side = Literal["context", "candidate"]
 Context = Sequence[str]
 """Turns, the oldest first."""
 Started = Callable[[int], Callable[[int], None]]
-MODEL = "ranker"
 
 
 class Ranker(nn.Module, ABC):
@@ -46,6 +49,12 @@ class Ranker(nn.Module, ABC):
         super().__init__()
         self.config = config
         self.prepend = Prepend(config.prepend) if config.prepend else None
+
+    def extend(self, sides: int) -> None:
+        """Add what the config wants beside the encoders; the last act of a constructor, so that these begin as without it."""
+        if self.config.ensemble is not None and self.config.ensemble.frozen:
+            self.requires_grad_(False)
+        self.added = Added(self.config, self.width, sides)
 
     @abstractmethod
     def tokens(self, side: Side, texts: Sequence[Context]) -> TokenBatch:
@@ -59,10 +68,16 @@ class Ranker(nn.Module, ABC):
     def save(self, folder: Path) -> None:
         """Write all that `load` needs, the config apart, into a run folder."""
 
-    def forward(self, side: Side, batch: TokenBatch) -> Tensor:
-        """The mean of the states, of length 1 if so configured, (B, S) -> (B, D)."""
-        mean = mean_pooled(self.states(side, batch), batch.mask)
-        return F.normalize(mean, dim=1) if self.config.normalise else mean
+    def forward(self, side: Side, texts: Sequence[Context], *, emotions: bool = False) -> Tensor:
+        """The mean of the states, of length 1 if so configured, (B, D); with `emotions`, their logits too, (B, D + E)."""
+        batch = self.tokens(side, texts).to(self.device)
+        mean = mean_pooled(self.states(side, batch), batch.mask)  # (B, D)
+        if self.added.ensemble is not None:
+            mean = self.added.ensemble(side, mean, texts)
+        vectors = F.normalize(mean, dim=1) if self.config.normalise else mean
+        if emotions and self.added.emotions is not None:
+            return torch.cat([vectors, self.added.emotions(mean)], dim=1)
+        return vectors
 
     @property
     def device(self) -> torch.device:
@@ -78,25 +93,34 @@ class Ranker(nn.Module, ABC):
         side: Side,
         texts: Sequence[Context],
         *,
+        emotions: bool = False,
         batch_size: int = 64,
         advance: Callable[[int], None] | None = None,
     ) -> Vectors:
-        """Vectors without gradients, (N, D); like lengths share a batch, rows go back to their own places."""
+        """`forward` without gradients; like lengths share a batch, rows go back to their own places."""
         self.eval()
-        found = np.zeros((len(texts), self.width), dtype=np.float32)
+        found = np.zeros((len(texts), self.width + emotions * len(EMOTIONS)), dtype=np.float32)
         order = in_order_of_length(texts)
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             with torch.inference_mode():
-                batch = self.tokens(side, [texts[i] for i in rows]).to(self.device)
-                found[rows] = self(side, batch).cpu().numpy()
+                found[rows] = self(side, [texts[i] for i in rows], emotions=emotions).cpu().numpy()
             if advance:
                 advance(len(rows))
         return found
 
     def encode_contexts(self, contexts: Sequence[Context], advance: Callable[[int], None] | None = None) -> Vectors:
         """Vectors of contexts, the last `history` turns of each, (N, D)."""
-        return self.encode("context", [tuple(turns[-self.config.history :]) for turns in contexts], advance=advance)
+        return self.read_contexts(contexts, advance)[0]
+
+    def read_contexts(
+        self, contexts: Sequence[Context], advance: Callable[[int], None] | None = None
+    ) -> tuple[Vectors, Vectors | None]:
+        """Their vectors, (N, D), and the logits of their emotions, (N, E), if the ranker learnt any."""
+        recent = [tuple(turns[-self.config.history :]) for turns in contexts]
+        emotions = self.added.emotions is not None
+        found = self.encode("context", recent, emotions=emotions, advance=advance)
+        return found[:, : self.width], found[:, self.width :] if emotions else None
 
     def encode_candidates(self, texts: Sequence[str], advance: Callable[[int], None] | None = None) -> Vectors:
         """Vectors of candidates, (N, D)."""
@@ -109,7 +133,7 @@ class Ranker(nn.Module, ABC):
 
     def fingerprint(self) -> str:
         """Identifies weights and reading: vectors made under another fingerprint are not comparable."""
-        reading = {name: value for name, value in vars(self.config).items() if name not in _TRAINING_ONLY}
+        reading = {name: value for name, value in vars(self.config).items() if name not in _LEFT_OUT}
         if self.prepend is not None:  # the classifier itself, wherever it lies
             reading["prepend"] = (self.prepend.classifier.hash, self.prepend.config.k)
         digest = hashlib.sha256(repr(sorted(reading.items())).encode())
@@ -119,8 +143,11 @@ class Ranker(nn.Module, ABC):
         return digest.hexdigest()[:16]
 
 
-_TRAINING_ONLY = {"encoder", "vectors", "dropout", "scale", "min_count", "frozen_layers", "prepend"}
+_TRAINING_ONLY = {"encoder", "vectors", "dropout", "scale", "min_count", "frozen_layers"}
 """What leaves the vectors of given weights as they are."""
+_TOLD_OTHERWISE = {"prepend", "multitask", "ensemble"}
+"""Known by the classifiers and weights they bring, wherever these lie."""
+_LEFT_OUT = _TRAINING_ONLY | _TOLD_OTHERWISE
 
 
 class TransformerRanker(Ranker):
@@ -142,6 +169,7 @@ class TransformerRanker(Ranker):
         self.embedding = Embedding(len(vocabulary), config.d_model, tied=True)
         self.encoders = nn.ModuleDict({side: Encoder(shape, config.n_layers) for side in ("context", "candidate")})
         xavier(self)
+        self.extend(sides=2)
 
     @property
     def width(self) -> int:
@@ -181,6 +209,7 @@ class PretrainedRanker(Ranker):
             if config.frozen_layers is not None:
                 cast(TextEncoder, encoder).freeze(config.frozen_layers)
             cast(TextEncoder, encoder).set_dropout(config.dropout)
+        self.extend(sides=len(folders))
 
     @property
     def width(self) -> int:
@@ -208,9 +237,11 @@ class PretrainedRanker(Ranker):
         return states
 
     def save(self, folder: Path) -> None:
-        """A Hugging Face folder for each encoder."""
+        """A Hugging Face folder for each encoder, and the weights of what is beside them."""
         for number, encoder in enumerate(self.encoders):
             cast(TextEncoder, encoder).save(folder / _FOLDERS[number])
+        if self.added.state_dict():
+            runs.write_weights(folder / runs.WEIGHTS, self.added, MODEL)
 
 
 _FOLDERS = ("encoder", "candidate-encoder")
@@ -235,21 +266,20 @@ def build(config: RankerConfig, texts: Callable[[], Any]) -> Ranker:
 
 
 def load(folder: Path, network: RankerConfig | None = None) -> Ranker:
-    """The ranker of a run folder; `network` reads it under other settings."""
-    config = network or read_config(folder).network
+    """The ranker of a run folder; `network` reads it under other settings, and what these add begins anew."""
+    config, path = network or read_config(folder).network, folder / runs.WEIGHTS
     if config.kind == "pretrained":
         places = [folder / name for name in (_FOLDERS if config.separate else _FOLDERS[:1])]
         for place in places:
             if not place.is_dir():
                 raise HarkenError(f"{place}: there is no such folder; has the run been validated once?")
-        return PretrainedRanker(config, places).eval()
+        tuned = PretrainedRanker(config, places)
+        if tuned.added.state_dict() and (network is None or path.is_file()):
+            fill(tuned.added, path, "", anew=network is not None)
+        return tuned.eval()
     vocabulary = load_vocabulary(folder)
     if not isinstance(vocabulary, Words):
         raise HarkenError(f"{folder}: its vocabulary is not one of words; it is of another model")
     ranker = TransformerRanker(config, vocabulary)
-    weights = runs.read_weights(folder / runs.WEIGHTS, MODEL)
-    problems = runs.misfits(ranker, weights, missing_too=True)
-    if problems:
-        raise HarkenError(f"{folder / runs.WEIGHTS}: does not fit its config.yaml ({problems[0]})")
-    ranker.load_state_dict(weights)
+    fill(ranker, path, "added.", anew=network is not None)
     return ranker.eval()

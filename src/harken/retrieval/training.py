@@ -20,9 +20,11 @@ from harken import config as configs
 from harken.errors import HarkenError
 from harken.files import write_json
 from harken.retrieval import rankers
+from harken.retrieval.added import MODEL
 from harken.retrieval.card import write_card
 from harken.retrieval.config import RankerRunConfig, load_config, read_config
 from harken.retrieval.gradients import batch_backward
+from harken.retrieval.multitask import check_emotions, emotion_figures
 from harken.retrieval.pairs import Negatives, Pair, read_pairs
 from harken.retrieval.ranking import figures
 from harken.retrieval.watch import Live
@@ -63,8 +65,7 @@ def train(
                 rate = learning_rate(session.progress.step + 1, training, session.ranker.width)
                 for group in session.adam.param_groups:
                     group["lr"] = rate
-                loss = session.step(batch, number)
-                session.stepped(loss, rate)
+                session.stepped(session.step(batch, number), rate)
                 if session.stopping.is_set():
                     raise StopRequested
                 session.validate_if_due()
@@ -115,8 +116,8 @@ class Session:
         training = self.config.training
         return self.progress.step >= training.max_steps or self.progress.waited > training.patience
 
-    def step(self, rows: Sequence[int], number: int) -> float:
-        """One step of the optimiser; gives the mean loss."""
+    def step(self, rows: Sequence[int], number: int) -> dict[str, float]:
+        """One step of the optimiser; gives the mean losses."""
         seed = f"{self.config.runtime.seed}:{self.progress.epoch}:{number}"
         batch = [self.pairs["train"][row] for row in rows]
         candidates = [pair.response for pair in batch]
@@ -126,10 +127,15 @@ class Session:
             candidates += [text for two in drawn for text in two]
         self.ranker.train()
         self.adam.zero_grad(set_to_none=True)
-        loss = batch_backward(
-            self.ranker, [pair.context for pair in batch], candidates, self.config, random.Random(seed).getrandbits(40)
+        losses = batch_backward(
+            self.ranker,
+            [pair.context for pair in batch],
+            candidates,
+            self.config,
+            random.Random(seed).getrandbits(40),
+            [pair.emotion for pair in batch],
         )
-        if not torch.isfinite(loss):
+        if not all(map(torch.isfinite, losses.values())):
             raise HarkenError(
                 f"the loss is not a number at step {self.progress.step + 1}; the last good checkpoint is kept: "
                 "lower training.learning_rate or set training.clip, and train again"
@@ -137,14 +143,14 @@ class Session:
         if self.config.training.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.ranker.parameters(), self.config.training.clip)
         self.adam.step()
-        return loss.item()
+        return {name: loss.item() for name, loss in losses.items()}
 
-    def stepped(self, loss: float, rate: float) -> None:
+    def stepped(self, losses: dict[str, float], rate: float) -> None:
         """Count a step and tell the watchers."""
         self.progress.step += 1
         self.progress.seconds = time.monotonic() - self.began
         for watcher in self.watchers:
-            watcher.stepped(self.progress, {"nll": loss, "learning_rate": rate})
+            watcher.stepped(self.progress, {**losses, "learning_rate": rate})
 
     def validate_if_due(self, *, always: bool = False) -> None:
         """Validate where the config says (before the first step too, to know where it began)."""
@@ -189,7 +195,7 @@ class Session:
         """Measure the best weights, and what they began with, on the whole splits; write `metrics.json` and the card."""
         best, progress = rankers.load(self.folder).to(self.ranker.device), self.progress
         metrics: dict[str, Any] = {
-            "model": rankers.MODEL,
+            "model": MODEL,
             "corpora": list(self.config.corpora),
             "parameters": sum(p.numel() for p in best.parameters()),
             "seed": self.config.runtime.seed,
@@ -209,9 +215,10 @@ class Session:
 def measure(
     ranker: rankers.Ranker, pairs: Sequence[Pair], *, advance: Callable[[int], None] | None = None
 ) -> dict[str, float]:
-    """P@1,100 of a ranker, shuffled and in order, recall@10 and MRR."""
-    contexts = ranker.encode_contexts([pair.context for pair in pairs], advance)
-    return figures(contexts, ranker.encode_candidates([pair.response for pair in pairs], advance))
+    """P@1,100 of a ranker, shuffled and in order, recall@10 and MRR; with multitask, how well it tells emotions."""
+    contexts, emotions = ranker.read_contexts([pair.context for pair in pairs], advance)
+    found = figures(contexts, ranker.encode_candidates([pair.response for pair in pairs], advance))
+    return found if emotions is None else found | emotion_figures(emotions, [pair.emotion for pair in pairs])
 
 
 def open_session(config: RankerRunConfig, folder: Path, *, resume: bool, watchers: Sequence[Watcher]) -> Session:
@@ -229,6 +236,8 @@ def open_session(config: RankerRunConfig, folder: Path, *, resume: bool, watcher
                 f"{', '.join(config.corpora if split == 'train' else last)}: {len(pairs[split])} listener turns in the "
                 f"{split} split, and a ranker needs at least {least}; choose another corpus"
             )
+    if config.network.emotion_weight is not None:
+        check_emotions(pairs["train"], config.corpora)
     negatives = None if config.training.negatives == "batch" else Negatives(pairs["train"])
     ranker = _beginning(config, pairs["train"]).to(device)
     session = Session(config, folder, ranker, pairs, optimiser(ranker, config.training), watchers, negatives)
@@ -257,4 +266,8 @@ def _beginning(config: RankerRunConfig, pairs: Sequence[Pair]) -> rankers.Ranker
     kind = read_config(earlier).network
     if (kind.kind, kind.separate) != (config.network.kind, config.network.separate):
         raise HarkenError(f"{earlier}: cannot be started from, its ranker is a {kind.kind} one built otherwise")
+    if kind.ensemble is not None and config.network.ensemble is None:
+        raise HarkenError(
+            f"{earlier}: cannot be started from, its ranker has an ensemble encoder; add the same network.ensemble"
+        )
     return rankers.load(earlier, config.network)

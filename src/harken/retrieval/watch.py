@@ -24,4 +24,7 @@ class Live(Line):
     def validated(self, progress: Progress, figures: Figures, _: Sequence[Mapping[str, Any]]) -> None:
         """Print what the validation found."""
         mark = " *" if progress.best_step == progress.step else ""
-        self.noted(f"step {progress.step:,}: valid P@1,100 {figures['p@1,100']:.1f} %, MRR {figures['mrr']:.3f}{mark}")
+        told = f"valid P@1,100 {figures['p@1,100']:.1f} %, MRR {figures['mrr']:.3f}"
+        if "emotion_top1" in figures:
+            told += f", emotion {figures['emotion_top1']:.1%}"
+        self.noted(f"step {progress.step:,}: {told}{mark}")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from harken.text.vocabulary import TextConfig
 
 MECHANISMS = ("emotional", "interpretation", "exploration")
+SCALE = ("no", "weak", "strong")
+"""The levels of each, 0 to 2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class ExemplarsConfig:
     """How many, the best first."""
     index: Path | None = None
     """The index they were found in, to be searched in a chat."""
+    classifier: Path | None = None
+    """The run that predicted the emotions of the filter, to be asked in a chat; null is the vote of the nearest."""
     filter: Filter = "predicted"
     """The emotion filter of the files: predicted, none, or gold (LEMPEx's own protocol, which leaks)."""
 
@@ -99,11 +103,11 @@ def _check(path: Path, header: Header, config: ExemplarsConfig, corpus_sha256: s
             f"({corpus_sha256[:12]}…); {again}"
         )
     if header.q < config.q:
-        raise HarkenError(f"{path}: has {header.q} exemplars for each context, not {config.q}; {again} -q {config.q}")
+        raise HarkenError(f"{path}: has {header.q} exemplars for each context, not {config.q}; {again} -k {config.q}")
     if header.filter != config.filter:
         raise HarkenError(
             f"{path}: is filtered by '{header.filter}' and the config says '{config.filter}'; "
-            f"set text.exemplars.filter={header.filter}, or {again} --emotions {config.filter}"
+            f"set text.exemplars.filter={header.filter}, or {again} --filter {config.filter}"
         )
 
 
@@ -111,7 +115,13 @@ def levels(files: Sequence[LabelFile]) -> Labelled:
     """Levels of empathy and the sentiment of the gold response, looked up by the example's id."""
     made: dict[str, LabelFile] = {}
     for mechanism in MECHANISMS:
-        made[mechanism] = _having(files, f"empathy-{mechanism}", "empathy")
+        made[mechanism] = file = _having(files, f"empathy-{mechanism}", "empathy")
+        scale = file.classifier(f"empathy-{mechanism}").labels
+        if scale != SCALE:
+            raise HarkenError(
+                f"{file.name}: its classifier of 'empathy-{mechanism}' tells {', '.join(scale)} apart, not "
+                f"{', '.join(SCALE)}; label again with one of all three levels"
+            )
     sentiment = _having(files, "sentiment", "sentiment")
 
     def attach(example: Example) -> Example:
