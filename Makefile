@@ -49,5 +49,5 @@ $(RUN): | .venv/.made
 
 $(DEV): $(RUN)
 	@echo "Installing the test tools ..." >&2
-	@$(PIP) --editable '.[dev,meteor,browser]'
+	@$(PIP) --editable '.[dev,meteor,browser,ray]'
 	@touch $@

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import chat, compare, data, index, label, reply, retrieve, score, train
+from harken.cli import chat, compare, curate, data, index, label, reply, retrieve, score, train
 from harken.errors import HarkenError
 
 app = typer.Typer(
@@ -32,6 +32,7 @@ app.command("retrieve")(retrieve.retrieve)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.add_typer(data.app, name="data")
+app.add_typer(curate.app, name="curate")
 
 
 def _version(wanted: bool) -> None:

@@ -45,7 +45,7 @@ def add(
 ) -> Added:
     """Read the corpus `name` from `path`, or download it, and store it in the data home (under `as_name`)."""
     corpus = _corpus(name, path)
-    target = _checked_name(as_name or name, corpus)
+    target = checked_name(as_name or name, corpus)
     read = corpus.read
     if columns:
         if corpus.name != OWN:
@@ -83,7 +83,8 @@ def _corpus(name: str, path: Path | None) -> Corpus:
     )
 
 
-def _checked_name(name: str, corpus: Corpus) -> str:
+def checked_name(name: str, corpus: Corpus = CORPORA[OWN]) -> str:
+    """The name under which `corpus` may be stored; one that is no name, or another corpus's, is an error."""
     if not _NAME.fullmatch(name):
         raise HarkenError(f"'{name}' cannot name a corpus; use small letters, digits, '-' and '_'")
     if name in CORPORA and name != corpus.name:

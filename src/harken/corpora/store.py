@@ -31,7 +31,7 @@ from harken.runtime import home
 _BATCH = 2_000
 _MANIFEST_KEY = "harken"
 _TURN = pa.struct([("role", pa.string()), ("text", pa.string()), ("label", pa.string()), ("extra", pa.string())])
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [
         ("id", pa.string()),
         ("split", pa.string()),
@@ -43,6 +43,7 @@ _SCHEMA = pa.schema(
         ("turns", pa.list_(_TURN)),
     ]
 )
+"""One dialogue a row; `extra` is JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +146,12 @@ def save(
         leftover.unlink(missing_ok=True)  # of an add that was killed, where files cannot be nameless
     tally = Tally()
     skips = skips or Skips()
-    with atomic(target, "wb") as stream, pq.ParquetWriter(stream, _SCHEMA, compression="zstd") as writer:
+    with atomic(target, "wb") as stream, pq.ParquetWriter(stream, SCHEMA, compression="zstd") as writer:
         source = iter(dialogues)
         while batch := list(islice(source, _BATCH)):
             for dialogue in batch:
                 tally.add(dialogue)
-            writer.write_table(pa.Table.from_pylist([_row(dialogue) for dialogue in batch], schema=_SCHEMA))
+            writer.write_table(pa.Table.from_pylist([to_row(dialogue) for dialogue in batch], schema=SCHEMA))
         if not tally.dialogues:
             why = f" ({'; '.join(skips.lines())})" if skips.counts else ""
             raise HarkenError(f"{origin}: no usable dialogue was found in it{why}; is it the corpus '{name}'?")
@@ -182,7 +183,19 @@ def iterate(name: str, split: str | None = None) -> Iterator[Dialogue]:
     with _whole(name) as path, pq.ParquetFile(path) as file:
         for batch in file.iter_batches(_BATCH):
             rows = batch if wanted is None else batch.filter(pc.equal(batch["split"], wanted))
-            yield from map(_dialogue, rows.to_pylist())
+            yield from map(from_row, rows.to_pylist())
+
+
+def parts(name: str) -> int:
+    """In how many parts a stored corpus lies; `part` reads one without the others."""
+    with _whole(name) as path:
+        return int(pq.read_metadata(path).num_row_groups)
+
+
+def part(name: str, number: int) -> list[Dialogue]:
+    """The dialogues of one part, counted from 0."""
+    with _whole(name) as path, pq.ParquetFile(path) as file:
+        return [from_row(row) for row in file.read_row_group(number).to_pylist()]
 
 
 def canonical(dialogue: Dialogue) -> bytes:
@@ -207,7 +220,8 @@ def _whole(name: str) -> Iterator[Path]:
         raise HarkenError(f"{path}: is damaged ({problem}); add the corpus again") from problem
 
 
-def _row(dialogue: Dialogue) -> dict[str, Any]:
+def to_row(dialogue: Dialogue) -> dict[str, Any]:
+    """The dialogue as a row of `SCHEMA`."""
     return {
         "id": dialogue.id,
         "split": dialogue.split,
@@ -223,7 +237,8 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
     }
 
 
-def _dialogue(row: dict[str, Any]) -> Dialogue:
+def from_row(row: Mapping[str, Any]) -> Dialogue:
+    """The dialogue of a row; further columns are ignored."""
     turns = tuple(Turn(turn["role"], turn["text"], turn["label"], _unpack(turn["extra"])) for turn in row["turns"])
     return Dialogue(
         id=row["id"],
