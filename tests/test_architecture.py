@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "harken"
 ORDER = (
     "errors", "labels", "files", "label_files", "exemplar_files", "dialogue", "config", "runtime",
     "corpora", "text", "models", "training", "decoding", "classifiers", "curation", "retrieval",
-    "listeners", "scoring", "study", "serving", "cli",
+    "listeners", "recipes", "scoring", "study", "serving", "cli",
 )  # fmt: skip
 
 

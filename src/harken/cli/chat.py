@@ -16,6 +16,12 @@ def chat(
         list[str] | None,
         typer.Option("--pool", help="A stored corpus whose training turns join the built-in listener's; repeatable."),
     ] = None,
+    intent: Annotated[
+        str | None,
+        typer.Option(
+            help="What the replies shall be, e.g. encouraging, for a run that can be asked; /intent changes it."
+        ),
+    ] = None,
     country: Annotated[
         str | None, typer.Option(help="Two-letter country, for the numbers given when someone is in danger.")
     ] = None,
@@ -25,7 +31,7 @@ def chat(
     import sys
 
     from harken.cli.progress import counted
-    from harken.listeners import load_listener
+    from harken.listeners import load_listener, steered
     from harken.serving.care import Care, Careful
     from harken.serving.chat import Chat, run
 
@@ -34,4 +40,4 @@ def chat(
         care = Care(country, started=started)
     with counted("Reading the listener's corpus (once)") as started:
         listener = load_listener(run_folder, pool=pool or (), started=started)
-    run(Chat(Careful(listener, care)), as_json=as_json)
+    run(Chat(Careful(steered(listener, intent), care)), as_json=as_json)

@@ -11,7 +11,7 @@ import typer
 def reply(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
-    out: Annotated[Path | None, typer.Option(help="The file; RUN/replies-SPLIT.jsonl by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; RUN/replies-SPLIT[-INTENT].jsonl by default.")] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses of the beam; 1 is greedy.")] = 1,
     changes: Annotated[
         list[str] | None,
@@ -19,6 +19,9 @@ def reply(
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="Another corpus than the run was trained on.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first so many responses.")] = None,
+    intent: Annotated[
+        str | None, typer.Option(help="What all replies shall be, e.g. encouraging, for a run that can be asked.")
+    ] = None,
     likelihoods: Annotated[
         bool, typer.Option("--likelihoods", help="Write how likely the gold responses are, instead of replies.")
     ] = False,
@@ -34,22 +37,28 @@ def reply(
     from harken.decoding.replies import write_replies
     from harken.decoding.search import DecodingConfig
     from harken.errors import HarkenError
+    from harken.labels import label
     from harken.listeners import retrieval
     from harken.retrieval.config import is_ranker
     from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
 
     what = "likelihoods" if likelihoods else "replies"
-    target = out or run / f"{what}-{split}.jsonl"
+    steered = "" if intent is None else f"-{label(intent).name}"
+    target = out or run / f"{what}-{split}{steered}.jsonl"
     with counted("Reading" if likelihoods else "Replying") as started:
         if is_ranker(run):
-            if likelihoods or oracle or beam != 1 or changes:
-                raise HarkenError(f"{run}: a ranker chooses replies; it has no likelihoods, beam, oracle or decoding")
+            if likelihoods or oracle or beam != 1 or changes or intent:
+                raise HarkenError(
+                    f"{run}: a ranker chooses replies; it has no likelihoods, beam, oracle, intent or decoding"
+                )
             count = retrieval.write_replies(run, split, target, corpus=corpus, limit=limit, started=started)
         else:
+            if intent and (likelihoods or oracle):
+                raise HarkenError("--intent asks for replies of one label; leave out --likelihoods and --oracle")
             decoding = configs.build(
                 DecodingConfig, configs.with_overrides({"beam": beam}, changes or ()), "harken reply"
             )
-            write = write_likelihoods if likelihoods else partial(write_replies, config=decoding)
+            write = write_likelihoods if likelihoods else partial(write_replies, config=decoding, intent=intent)
             count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
     typer.echo(f"{count:,} {what} in {target}")

@@ -1,4 +1,4 @@
-"""`harken train`: train a generator, a ranker or a classifier from a config."""
+"""`harken train`: train a generator, a ranker or a classifier from a config, with all the stages of its recipe."""
 
 from __future__ import annotations
 
@@ -53,14 +53,21 @@ def train(
     from harken.training.session import StopRequested
     from harken.training.watch import TensorBoard, Watcher
 
-    run_config = load_config(config, changes or ())
-    watchers: list[Watcher] = [TensorBoard(folder)] if tensorboard else []
-    with Live(run_config.training.last_step, console) as live:
-        try:
-            metrics = run(run_config, folder, resume=resume, sample=sample_replies, watchers=[live, *watchers])
-        except StopRequested:
-            live.noted(f"Stopped and saved; go on with: harken train {config} --out {folder} --resume")
-            raise
+    run_config, metrics = load_config(config, changes or ()), None
+    if run_config.recipe is not None:
+        from harken.cli.progress import counted
+        from harken.recipes import prepare, standing
+
+        run_config = prepare(run_config, config.parent, console=console, counted=counted)
+        metrics, resume = standing(folder, run_config, console)
+    if metrics is None:
+        watchers: list[Watcher] = [TensorBoard(folder)] if tensorboard else []
+        with Live(run_config.training.last_step, console) as live:
+            try:
+                metrics = run(run_config, folder, resume=resume, sample=sample_replies, watchers=[live, *watchers])
+            except StopRequested:
+                live.noted(f"Stopped and saved; go on with: harken train {config} --out {folder} --resume")
+                raise
     if first:
         measured = metrics.get("test", metrics["valid"])
         token, utterance = measured["perplexity"], measured["perplexity_utterance_mean"]

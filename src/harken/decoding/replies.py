@@ -1,14 +1,16 @@
 """Replies of a run for many contexts: sample replies while training, reply files after it.
 
-A reply file has one JSON object a line: `id`, `context`, `response`, `reply`, `emotion`, `predicted_emotion`, `run`. It
-appears when it is whole; until then `FILE.part` holds what is finished, and an interrupted job goes on from there.
+A reply file has one JSON object a line: `id`, `context`, `response`, `reply`, `emotion`, `predicted_emotion`, `run`. Where
+the model chooses among the 41 labels, also `label` (the response's), `predicted_label` (the model's choice) and `intent`,
+the label the reply is written in: the choice, unless another was asked for. A file appears when it is whole; until then
+`FILE.part` holds what is finished, and an interrupted job goes on from there.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -16,10 +18,11 @@ import torch
 
 from harken.decoding.search import DecodingConfig, decode_state
 from harken.dialogue import Example
+from harken.errors import HarkenError
 from harken.files import write_json_lines
-from harken.labels import EMOTIONS
+from harken.labels import EMOTIONS, LABELS, label
 from harken.models.contract import Generator
-from harken.text.batches import Encoded, collate, encode_example
+from harken.text.batches import NO_LABEL, Encoded, collate, encode_example
 from harken.text.vocabulary import TextConfig, Vocabulary
 from harken.training.likelihoods import examples_of
 from harken.training.run import Run
@@ -36,24 +39,57 @@ def replies(
     config: DecodingConfig,
     *,
     oracle: bool = False,
+    intent: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """A line of a reply file for each example, batch by batch; like lengths share a batch, so the order changes."""
+    """A line of a reply file for each example, batch by batch; like lengths share a batch, so the order changes.
+
+    With `intent` every reply is asked to be that.
+    """
     generator.eval()
-    rows = [encode_example(example, vocabulary, text) for example in examples]
+    asked = asked_label(generator, intent)
+    rows = [replace(encode_example(example, vocabulary, text), asked=asked) for example in examples]
     order = sorted(range(len(rows)), key=lambda i: len(rows[i].context))
     for start in range(0, len(order), BATCH):
         chosen = order[start : start + BATCH]
         answered = answer(generator, vocabulary, [rows[i] for i in chosen], config, oracle=oracle)
-        for i, (texts, emotion) in zip(chosen, answered, strict=True):
+        for i, one in zip(chosen, answered, strict=True):
             example = examples[i]
-            yield {
+            line = {
                 "id": example.id,
                 "context": [turn.text for turn in example.context],
                 "response": example.response.text,
-                "reply": texts[0],
+                "reply": one.texts[0],
                 "emotion": example.emotion,
-                "predicted_emotion": emotion,
+                "predicted_emotion": one.emotion,
             }
+            labels = {"label": example.response.label, "predicted_label": one.predicted_label, "intent": one.intent}
+            yield line if one.intent is None else line | labels
+
+
+def asked_label(generator: Generator, intent: str | None) -> int:
+    """The number of the label someone asks for; a generator that does not heed it is an error."""
+    if intent is None:
+        return NO_LABEL
+    found = label(intent)
+    if not generator.steerable:
+        raise HarkenError(
+            f"this model cannot be asked for '{found.name}'; one that can is trained with: harken train configs/meed2.yaml"
+        )
+    return found.index
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a generator says to one context."""
+
+    texts: list[str]
+    """Its replies, best first."""
+    emotion: str | None
+    """What it reads in the context."""
+    intent: str | None
+    """The label the replies are written in."""
+    predicted_label: str | None
+    """The label it would choose by itself."""
 
 
 def answer(
@@ -63,18 +99,21 @@ def answer(
     config: DecodingConfig,
     *,
     oracle: bool = False,
-) -> list[tuple[list[str], str | None]]:
-    """For each row its replies, best first, and the emotion the generator reads in it."""
+) -> list[Answered]:
+    """What the generator says to each row."""
     batch = collate(rows).to(generator.output.weight.device)
     with torch.inference_mode():
         state = generator.encode(batch, oracle=oracle)
-        logits = state.emotion_logits
         found = decode_state(generator, state, batch, config)
-    emotions = [None] * len(rows) if logits is None else [EMOTIONS[i] for i in logits.argmax(1).tolist()]
-    return [
-        ([vocabulary.decode(hypothesis.tokens) for hypothesis in hypotheses], emotion)
-        for hypotheses, emotion in zip(found, emotions, strict=True)
-    ]
+    nothing: list[str | None] = [None] * len(rows)
+    emotions, intents, choices = nothing, nothing, nothing
+    if state.emotion_logits is not None:
+        emotions = [EMOTIONS[i] for i in state.emotion_logits.argmax(1).tolist()]
+    if state.label is not None and state.label_logits is not None:
+        intents = [LABELS[i].name for i in state.label.tolist()]
+        choices = [LABELS[i].name for i in state.label_logits.argmax(1).tolist()]
+    said = [[vocabulary.decode(hypothesis.tokens) for hypothesis in hypotheses] for hypotheses in found]
+    return [Answered(*one) for one in zip(said, emotions, intents, choices, strict=True)]
 
 
 def sample_replies(
@@ -95,17 +134,22 @@ def write_replies(
     corpus: str | None = None,
     limit: int | None = None,
     oracle: bool = False,
+    intent: str | None = None,
     started: Callable[[int], Callable[[int], None]] | None = None,
 ) -> int:
     """Answer every listener turn of a split into a reply file, in the corpus's order; the number of lines comes back.
 
-    `started` hears how many replies there are to make and gives back a function that hears the progress.
+    With `intent` every reply is asked to be that. `started` hears how many replies there are to make and gives back a
+    function that hears the progress.
     """
+    asked_label(run.generator, intent)  # a mistake is told before the corpus is read
     chosen = examples_of(run, split, corpus, limit)
     head = {"run": run.name, "split": split, "oracle": oracle, "limit": limit, "decoding": asdict(config)}
+    head |= {} if intent is None else {"intent": intent}
 
     def made(left: Sequence[Example]) -> Iterator[dict[str, Any]]:
-        for line in replies(run.generator, run.vocabulary, run.config.text, left, config, oracle=oracle):
+        model, words, text = run.generator, run.vocabulary, run.config.text
+        for line in replies(model, words, text, left, config, oracle=oracle, intent=intent):
             yield line | {"run": run.name}
 
     return write_resumable(out, head, chosen, made, started)

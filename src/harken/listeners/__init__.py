@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harken.corpora.starter import starter_dialogues
-from harken.listeners.base import Exemplar, Listener, Reply
+from harken.listeners.base import Exemplar, Listener, Reply, steered
 
-__all__ = ["Exemplar", "Listener", "Reply", "load_listener"]
+__all__ = ["Exemplar", "Listener", "Reply", "load_listener", "steered"]
 
 
 def load_listener(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from harken.dialogue import Turn
 from harken.errors import HarkenError
+from harken.labels import label
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Reply:
     emotion: str | None = None
     """The emotion read in the conversation; neutral when there is none to read."""
     intent: str | None = None
-    """What the reply does: one of the eight intents, or neutral."""
+    """What the reply does: one of the eight intents, neutral, or, of a model that writes them, an emotion."""
     exemplars: tuple[Exemplar, ...] = ()
     alternatives: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -60,6 +61,29 @@ class Listener(Protocol):
     def reply(self, conversation: Sequence[Turn]) -> Reply:
         """Answer the last turn of `conversation`, which is the speaker's."""
         ...
+
+
+@runtime_checkable
+class Steerable(Protocol):
+    """A listener that can be asked what its replies shall be."""
+
+    def steered(self, intent: str | None) -> Listener:
+        """The same listener, asked for a label of the 41; None leaves the choice to it."""
+        ...
+
+
+def steered(listener: Listener, intent: str | None) -> Listener:
+    """The listener asked for `intent`; one that cannot be is an error."""
+    if intent is not None:
+        label(intent)
+    if not isinstance(listener, Steerable):
+        if intent is None:
+            return listener
+        raise HarkenError(
+            f"{listener.name} cannot be asked for an intent; a run that can is trained with: "
+            "harken train configs/meed2.yaml"
+        )
+    return listener.steered(intent)
 
 
 def last_words(conversation: Sequence[Turn]) -> str:

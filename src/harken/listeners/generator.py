@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
-from harken.decoding.replies import answer
+from harken.decoding.replies import answer, asked_label
 from harken.decoding.search import DecodingConfig
 from harken.dialogue import Dialogue, Example, Turn
 from harken.listeners.base import Exemplar, Reply, last_words
 from harken.listeners.live import live_annotations
-from harken.text.batches import encode_example
+from harken.text.batches import NO_LABEL, encode_example
 from harken.text.vocabulary import Words
 from harken.training.run import Run, load_run
 
@@ -36,6 +38,7 @@ class GeneratorListener:
         self.run = run
         self.name = run.name
         self.decoding = decoding
+        self.asked = NO_LABEL
         self.annotate = live_annotations(run.config.text, reads_labels=run.generator.reads_labels)
 
     @classmethod
@@ -43,17 +46,23 @@ class GeneratorListener:
         """The listener of a run folder."""
         return cls(load_run(folder), decoding)
 
+    def steered(self, intent: str | None) -> GeneratorListener:
+        """The same listener, asked for a label of the 41 in all its replies; None leaves the choice to it."""
+        other = copy(self)
+        other.asked = asked_label(self.run.generator, intent)
+        return other
+
     def reply(self, conversation: Sequence[Turn]) -> Reply:
         """Answer the last turn of `conversation`, which is the speaker's."""
         last_words(conversation)
         text, vocabulary = self.run.config.text, self.run.vocabulary
         example = self.annotate(asked_for(conversation, text.history))
-        row = encode_example(example, vocabulary, text)
-        [(texts, emotion)] = answer(self.run.generator, vocabulary, [row], self.decoding)
-        shown = [tidy(said) for said in texts] if isinstance(vocabulary, Words) else texts
+        row = replace(encode_example(example, vocabulary, text), asked=self.asked)
+        [found] = answer(self.run.generator, vocabulary, [row], self.decoding)
+        shown = [tidy(said) for said in found.texts] if isinstance(vocabulary, Words) else found.texts
         others = tuple(dict.fromkeys(said for said in shown[1:] if said != shown[0]))
         guided = tuple(Exemplar("index", "", said, None, None, score) for said, score in example.exemplars)
-        return Reply(shown[0], emotion=emotion, exemplars=guided, alternatives=others)
+        return Reply(shown[0], found.emotion, found.intent, exemplars=guided, alternatives=others)
 
 
 def asked_for(conversation: Sequence[Turn], history: int | None) -> Example:

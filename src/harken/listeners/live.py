@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import reduce
 
 from harken.classifiers.prepending import live, same_classifier
+from harken.classifiers.run import load_classifier
 from harken.dialogue import Example
 from harken.errors import HarkenError
 from harken.exemplar_files import Filter
@@ -53,7 +54,8 @@ def _guided(config: ExemplarsConfig) -> Labelled:
             "this run was trained with exemplars and does not know their index; name it as text.exemplars.index in its "
             "config.yaml"
         )
-    finder = Finder(Index.open(config.index))
+    reader = load_classifier(config.classifier) if config.classifier and config.filter != "none" else None
+    finder = Finder(Index.open(config.index), reader)
     kind: Filter = "none" if config.filter == "none" else "predicted"
 
     def attach(example: Example) -> Example:

@@ -33,6 +33,8 @@ class State:
     emotion_logits: Tensor | None = field(default=None, metadata={"fixed": True})  # (B, E)
     length: int = 0
     """Tokens stepped through so far."""
+    label: Tensor | None = field(default=None, metadata={"fixed": True})  # (B,) the label each reply is written in
+    label_logits: Tensor | None = field(default=None, metadata={"fixed": True})  # (B, 41) what was thought of each
 
     @property
     def mask(self) -> Tensor:
@@ -74,10 +76,12 @@ class Generator(nn.Module, ABC):
 
     needs_emotion: ClassVar[bool] = False
     """Whether training needs the emotion of each dialogue."""
-    has_oracle: ClassVar[bool] = False
+    has_oracle: bool = False
     """Whether `encode` does anything with `oracle`: only then are figures under the gold emotion worth the time."""
-    reads_labels: ClassVar[bool] = False
+    reads_labels: bool = False
     """Whether it reads the label of every turn, so that a live conversation has to be labelled."""
+    steerable: bool = False
+    """Whether its replies heed the label someone asks for (`batch.asked`)."""
     embedding: Embedding
     output: nn.Linear
 
@@ -99,6 +103,10 @@ class Generator(nn.Module, ABC):
         `response` is the (smoothed) loss of the words, `nll` their plain negative log-likelihood; a model that reads
         emotions adds `emotion`, its loss, and `accuracy`, how often its first choice is right.
         """
+
+    def begin(self, vocabulary: Vocabulary) -> str | None:
+        """Begin training with pre-trained weights where the config names some; gives a line for the log."""
+        return None
 
     def forward(self, batch: Batch) -> dict[str, Term]:
         """`losses`, under the name by which data-parallel training calls it."""

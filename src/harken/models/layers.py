@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from harken.text.vocabulary import PAD
+from harken.text.vocabulary import PAD, TextConfig
 
 KeyValue = tuple[Tensor, Tensor]  # (B, H, S, d) each
 
@@ -53,6 +53,10 @@ class Shape:
             yield f"{name} = {depth} must be a multiple of n_heads = {self.n_heads}"
         if not 0 <= self.dropout < 1:
             yield f"dropout = {self.dropout} must lie in 0..1"
+
+    def wants(self, text: TextConfig) -> Iterator[str]:
+        """What a text config lacks that training this network would miss; nothing for most."""
+        yield from ()
 
 
 def attendable(pad: Tensor) -> Tensor:

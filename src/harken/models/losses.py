@@ -111,3 +111,8 @@ def emotion_hits(logits: Tensor, emotion: Tensor, top: int = 1) -> Term:
 def emotion_terms(logits: Tensor, emotion: Tensor) -> dict[str, Term]:
     """`emotion`, the loss, and `accuracy`, how often the first choice is right."""
     return {"emotion": emotion_nll(logits, emotion), "accuracy": emotion_hits(logits, emotion)}
+
+
+def label_terms(logits: Tensor, label: Tensor) -> dict[str, Term]:
+    """`label`, the loss of the reply's label, and `label_accuracy`, how often the first choice is right."""
+    return {"label": emotion_nll(logits, label), "label_accuracy": emotion_hits(logits, label)}

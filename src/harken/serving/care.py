@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from harken.dialogue import Turn
-from harken.listeners.base import Listener, Reply, last_words
+from harken.listeners.base import Listener, Reply, last_words, steered
 from harken.serving.care_patterns import Match, Signal, table
 from harken.serving.care_reading import THRESHOLD, load_reading
 from harken.serving.care_replies import country_code, country_here, first_reply, follow_up, moves_on, named_countries
@@ -111,6 +111,10 @@ class Careful:
     def reply(self, conversation: Sequence[Turn]) -> Reply:
         """Care's reply where there is danger, else the listener's."""
         return self.care.check(conversation) or self.listener.reply(conversation)
+
+    def steered(self, intent: str | None) -> Careful:
+        """The listener behind it asked for an intent; care comes first all the same."""
+        return Careful(steered(self.listener, intent), self.care)
 
 
 def is_over(text: str) -> bool:

@@ -20,10 +20,12 @@ from rich.text import Text
 from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError, did_you_mean
 from harken.files import write_json_lines
-from harken.listeners import Listener, Reply
+from harken.labels import label
+from harken.listeners import Listener, Reply, steered
 
 HELP = """\
 /why         what I read in your words, what my reply does, and which exchanges I drew on
+/intent NAME what my next replies shall be, e.g. encouraging; alone it leaves that to me again
 /history     the conversation so far
 /reset       forget this conversation and start anew
 /save FILE   keep this conversation as a line of JSON in FILE
@@ -53,6 +55,7 @@ class Chat:
         name, _, argument = line[1:].strip().partition(" ")
         commands: dict[str, Callable[[str], str | None]] = {
             "why": lambda _: self.why(),
+            "intent": self.steer,
             "history": lambda _: self.history(),
             "reset": lambda _: self.reset(),
             "save": self.save,
@@ -63,6 +66,16 @@ class Chat:
         if name.lower() not in commands:
             return f"There is no command /{name}{did_you_mean(name.lower(), commands) or '; /help lists them'}"
         return commands[name.lower()](argument.strip())
+
+    def steer(self, argument: str) -> str:
+        """Ask the listener for an intent, or leave the choice to it again."""
+        try:
+            self.listener = steered(self.listener, argument or None)
+        except HarkenError as problem:
+            return f"That cannot be done: {problem}"
+        if not argument:
+            return "I choose again what my replies shall be."
+        return f"My replies shall be {label(argument).name}."
 
     def why(self) -> str:
         """The reasons behind the last reply."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from harken.dialogue import Dialogue, Example, Levels, Turn, examples
 from harken.labels import EMOTIONS, LABELS
 from harken.text.prepend import Labelled, words_of
-from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, TextConfig, Vocabulary
+from harken.text.vocabulary import CLS, EOS, PAD, ROLE_IDS, SYS, TextConfig, Vocabulary
 
 NO_EMOTION = -1
 NO_LABEL = -1
@@ -42,6 +42,7 @@ class Encoded:
     """Of each context token's turn; none where no turn has one."""
     label: int = NO_LABEL
     asked: int = NO_LABEL
+    answerer: int = SYS
     exemplars: list[list[int]] = field(default_factory=list)
     relevance: list[float] = field(default_factory=list)
     levels: Levels | None = None
@@ -62,6 +63,7 @@ class Batch:
     labels: Tensor  # (B, S) index into labels.LABELS of each token's turn; NO_LABEL where unknown
     label: Tensor  # (B,) the gold response's; NO_LABEL where unknown
     asked: Tensor  # (B,) what the reply shall be, where someone asked for it; else NO_LABEL
+    answerer: Tensor  # (B,) USR or SYS: the role of the response
     exemplars: Tensor  # (B, Q, L) responses to like contexts
     exemplar_pad: Tensor  # (B, Q, L)
     relevance: Tensor  # (B, Q) of each exemplar, 0 where there is none
@@ -117,6 +119,7 @@ def encode_example(example: Example, vocabulary: Vocabulary, config: TextConfig)
         emotion=NO_EMOTION if example.emotion is None else _EMOTION_INDEX[example.emotion],
         labels=labels,
         label=_label_index(example.response),
+        answerer=ROLE_IDS[example.response.role],
         exemplars=[vocabulary.encode(text)[: config.max_response] for text, _ in example.exemplars],
         relevance=[score for _, score in example.exemplars],
         levels=example.levels,
@@ -167,6 +170,7 @@ def collate(rows: Sequence[Encoded]) -> Batch:
         labels=_padded([row.labels for row in rows], NO_LABEL, context.shape[1])[0],
         label=torch.tensor([row.label for row in rows]),
         asked=torch.tensor([row.asked for row in rows]),
+        answerer=torch.tensor([row.answerer for row in rows]),
         exemplars=exemplars.view(len(rows), most, -1),
         exemplar_pad=exemplar_pad.view(len(rows), most, -1),
         relevance=torch.tensor([[*row.relevance, *[0.0] * (most - len(row.relevance))] for row in rows]),

@@ -36,8 +36,8 @@ FILE = "vocabulary.json"
 class TextConfig:
     """How dialogues become numbers."""
 
-    kind: Literal["words", "bpe"] = "words"
-    """Word tokens of the MoEL family, or a byte-pair vocabulary."""
+    kind: Literal["words", "bpe", "pretrained"] = "words"
+    """Word tokens of the MoEL family, a byte-pair vocabulary, or the tokens of a pre-trained model."""
     source: Literal["train", "all"] = "train"
     """Where the vocabulary is from: training turns, or every split with its situations (the published protocol)."""
     min_count: int | None = None
@@ -45,6 +45,8 @@ class TextConfig:
     bpe_size: int = 8_000
     bpe_file: Path | None = None
     """A `tokenizer.json`, or a folder with GPT-2's `vocab.json` and `merges.txt`; null trains one on the source."""
+    tokenizer: Path | None = None
+    """The Hugging Face folder of the model whose tokens to use, for kind pretrained."""
     max_context: int = 512
     """Longest context in tokens; of a longer one the last tokens stay."""
     max_response: int = 256
@@ -79,8 +81,10 @@ class TextConfig:
                 yield f"{name} is known of what listeners answer only; set both_sides and situations to false"
         if self.turn_labels and self.situations:
             yield "turn_labels has no labels of situations; set situations to false"
-        if self.kind == "bpe" and self.vectors is not None:
-            yield "vectors are vectors of words and kind is bpe; set kind to words or vectors to null"
+        if self.kind != "words" and self.vectors is not None:
+            yield f"vectors are vectors of words and kind is {self.kind}; set kind to words or vectors to null"
+        if (self.kind == "pretrained") != (self.tokenizer is not None):
+            yield "kind = pretrained and tokenizer, the folder of its tokens, need each other; set both or neither"
 
 
 class Vocabulary(ABC):
@@ -154,6 +158,10 @@ def build_vocabulary(dialogues: Iterable[Dialogue], config: TextConfig) -> Vocab
         from harken.text.bpe import BytePairs
 
         return BytePairs.read(config.bpe_file) if config.bpe_file else BytePairs.train(texts, config.bpe_size)
+    if config.tokenizer is not None:
+        from harken.text.pieces import Pieces
+
+        return Pieces.read(config.tokenizer)
     least = config.min_count or (2 if config.source == "train" else 1)
     return Words.build(texts, least, prepended_words(config.prepend) if config.prepend else ())
 
@@ -178,6 +186,10 @@ def load_vocabulary(folder: Path) -> Vocabulary:
             from harken.text.bpe import BytePairs
 
             return BytePairs.from_json(content)
+        if kind == "pretrained":
+            from harken.text.pieces import Pieces
+
+            return Pieces.from_json(content)
     except OSError as problem:
         raise HarkenError(f"{path}: there is no such file; {folder} is not a finished run") from problem
     except (ValueError, KeyError, TypeError) as problem:

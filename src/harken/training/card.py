@@ -68,7 +68,7 @@ def write_card(folder: Path, config: RunConfig, metrics: dict[str, Any]) -> None
         folder=folder.name,
         version=harken.__version__,
         citation=MODELS[config.model].citation,
-        kind="words" if config.text.kind == "words" else "byte pairs",
+        kind={"words": "words", "bpe": "byte pairs", "pretrained": "pieces"}[config.text.kind],
         source="training text" if config.text.source == "train" else "the text of all splits (the published protocol)",
         minutes=metrics["seconds"] / 60,
         results="\n".join(rows),

@@ -131,6 +131,8 @@ class RunConfig:
     """`starter`, or a corpus added with `harken data add`."""
     start_from: Path | None = None
     """A run whose weights to begin with: pre-training on another corpus."""
+    recipe: dict[str, Any] | None = None
+    """Stages that come before and fill in `text`: a section for `harken.recipes`, which leaves it empty."""
     text: TextConfig = field(default_factory=TextConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
@@ -148,7 +150,11 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise HarkenError(f"{path}: cannot be read as a config file ({problem})") from problem
-    return build_config(configs.with_overrides(configs.parse(text, str(path)), overrides), str(path))
+    config = build_config(configs.with_overrides(configs.parse(text, str(path)), overrides), str(path))
+    missing = [] if config.recipe is not None else list(config.network.wants(config.text))
+    if missing:
+        raise HarkenError("\n  ".join([f"{path}: something to read is missing", *missing]))
+    return config
 
 
 def build_config(values: dict[str, Any], where: str = "config") -> RunConfig:

@@ -28,7 +28,9 @@ def evaluate(
     oracle: bool = False,
     advance: Callable[[int], None] | None = None,
 ) -> dict[str, Term]:
-    """Sums over `rows`: `nll` per token, `utterance` the mean NLL per utterance, `top1` … emotions, `unknown` words."""
+    """Sums over `rows`: `nll` per token, `utterance` the mean NLL per utterance, `unknown` words; `emotion_top1` … and
+    `label_top1` … where the model predicts them.
+    """
     generator.eval()
     device = generator.output.weight.device
     sums: dict[str, Term] = {}
@@ -43,7 +45,9 @@ def evaluate(
             "unknown": Term((batch.target == UNK).sum().double(), tokens.sum()),
         }
         if state.emotion_logits is not None:
-            found |= {f"top{top}": emotion_hits(state.emotion_logits, batch.emotion, top) for top in TOPS}
+            found |= {f"emotion_top{top}": emotion_hits(state.emotion_logits, batch.emotion, top) for top in TOPS}
+        if state.label_logits is not None:
+            found |= {f"label_top{top}": emotion_hits(state.label_logits, batch.label, top) for top in TOPS}
         sums = {name: sums[name] + term if name in sums else term for name, term in found.items()}
         if advance is not None:
             advance(len(chosen))
@@ -63,5 +67,5 @@ def summary(sums: dict[str, Term]) -> dict[str, float | int]:
         "responses": int(sums["utterance"].count),
         "tokens": int(sums["nll"].count),
     }
-    figures |= {f"emotion_{name}": float(term.mean) for name, term in sums.items() if name.startswith("top")}
+    figures |= {name: float(term.mean) for name, term in sums.items() if "_top" in name}
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in figures.items()}

@@ -67,7 +67,8 @@ class Live(Line):
     def validated(self, progress: Progress, figures: Figures, samples: Sequence[Mapping[str, Any]]) -> None:
         """Print what the validation found."""
         self.best = progress.best
-        accuracy = f", emotion {figures['emotion_top1']:.1%}" if "emotion_top1" in figures else ""
+        kinds = [kind for kind in ("emotion", "label") if f"{kind}_top1" in figures]
+        accuracy = "".join(f", {kind} {figures[f'{kind}_top1']:.1%}" for kind in kinds)
         mark = " *" if progress.best_step == progress.step else ""
         self.noted(f"step {progress.step:,}: valid perplexity {figures['perplexity']:.2f}{accuracy}{mark}")
         for sample in samples:

@@ -11,7 +11,7 @@ from harken.errors import HarkenError
 from harken.models.contract import Generator
 from harken.runtime import seed_everything
 from harken.text.annotations import annotator
-from harken.text.batches import NO_EMOTION, Encoded, encode_dialogues
+from harken.text.batches import NO_EMOTION, NO_LABEL, Encoded, encode_dialogues
 from harken.text.vectors import read_vectors
 from harken.text.vocabulary import Vocabulary, Words, build_vocabulary, load_vocabulary
 from harken.training import run as runs
@@ -61,6 +61,11 @@ def gather(config: RunConfig, folder: Path, *, resumed: bool, note: Callable[[st
                     f"the corpus '{config.corpus}' has no emotion labels in its {split} split, and {config.model} "
                     "learns from them; choose a labelled corpus or the model transformer"
                 )
+    begun = None if resumed else generator.begin(vocabulary)
+    if begun:
+        note(begun)
+    if generator.reads_labels and all(row.label == NO_LABEL for row in rows["train"]):
+        note("no response has a label, so none is learnt to be chosen; name labels of every turn as text.turn_labels")
     if config.text.vectors is not None and isinstance(vocabulary, Words) and not resumed:
         note(load_vectors(generator, vocabulary, config.text.vectors))
     if config.start_from is not None and not resumed:

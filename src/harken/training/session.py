@@ -245,6 +245,8 @@ def open_session(
     config: RunConfig, folder: Path, *, resume: bool, sample: Sampler | None, watchers: Sequence[Watcher]
 ) -> Session:
     """Begin a run, or go on with one; a run is never overwritten."""
+    if config.recipe is not None:
+        raise HarkenError("this config has a recipe, whose stages come first; run it with: harken train CONFIG")
     cpu = start(config.runtime).type == "cpu"
     world = Accelerator(cpu=cpu, kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
     log = Log(folder / "log.jsonl")
