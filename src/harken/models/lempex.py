@@ -117,6 +117,7 @@ class Lempex(T5):
             self.exemplar_encoder = stack(config, config.encoder_layers)
             self.fusion = nn.Linear(2 * width, width)  # FC_exl
             xavier(self.fusion)
+            nn.init.eye_(self.fusion.weight.data[:, :width])  # what the context says passes through from the start
             if config.injection == "attention":
                 self.query = nn.Linear(width, width, bias=False)
                 self.relevance = nn.Parameter(torch.zeros(()))
