@@ -14,7 +14,6 @@ from harken.models.layers import (
     ConvFeedForward,
     Dropout,
     Embedding,
-    Encoder,
     Positions,
     Shape,
     Window,
@@ -22,6 +21,7 @@ from harken.models.layers import (
     timing_signal,
 )
 from harken.models.losses import Term, emotion_hits, emotion_nll, perplexity, projected_nll, token_nll
+from harken.models.stacks import Encoder
 from harken.text.vocabulary import PAD
 
 

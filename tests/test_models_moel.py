@@ -15,9 +15,10 @@ from harken.config import build
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS
 from harken.models.contract import shifted
-from harken.models.layers import DecoderLayer, Shape, attendable, xavier
+from harken.models.layers import Shape, attendable, xavier
 from harken.models.moel import Moel, MoelConfig, gold_only, listener_weights, mixture, oracle_chance
 from harken.models.side_by_side import Seats, SideBySide
+from harken.models.stacks import DecoderLayer
 from harken.text.batches import NO_EMOTION, Batch, Encoded, collate
 from harken.text.vocabulary import CLS, EOS, USR, Words
 from harken.training.config import load_config

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor, nn
 
-from harken.models.layers import Embedding, LayerCache, attendable
+from harken.models.layers import Embedding, attendable
 from harken.models.losses import Term, projected_nll
+from harken.models.stacks import LayerCache
 from harken.text.batches import Batch
 from harken.text.vocabulary import SOS, Vocabulary
 

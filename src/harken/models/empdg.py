@@ -32,9 +32,10 @@ from torch import Tensor, nn
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS
 from harken.models.contract import State
-from harken.models.layers import Encoder, xavier
+from harken.models.layers import xavier
 from harken.models.losses import Term, emotion_terms
 from harken.models.pointer import Copying, Pointer, copied, mixed, mixture, soft_tokens, word_terms
+from harken.models.stacks import Encoder
 from harken.models.transformer import Transformer, TransformerConfig
 from harken.text.batches import Batch
 from harken.text.vocabulary import Vocabulary

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from harken.labels import LABELS
-from harken.models.layers import DecoderLayer, Dropout, Embedding, EncoderLayer, LayerCache, Shape, attendable, extended
+from harken.models.layers import Dropout, Embedding, Shape, attendable
 from harken.models.layers import norm as layer_norm
+from harken.models.stacks import DecoderLayer, EncoderLayer, LayerCache, extended
 from harken.text.vocabulary import SYS
 
 

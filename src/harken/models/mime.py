@@ -40,8 +40,9 @@ from torch import Tensor, nn
 
 from harken.labels import EMOTIONS, NEGATIVE, POSITIVE
 from harken.models.contract import State
-from harken.models.layers import Encoder, xavier
+from harken.models.layers import xavier
 from harken.models.losses import Term, emotion_terms
+from harken.models.stacks import Encoder
 from harken.models.transformer import Transformer, TransformerConfig
 from harken.text.batches import NO_EMOTION, Batch
 from harken.text.vocabulary import Vocabulary

@@ -30,9 +30,10 @@ from torch import Tensor, nn
 
 from harken.labels import EMOTIONS
 from harken.models.contract import State, shifted
-from harken.models.layers import DecoderLayer, LayerCache, xavier
+from harken.models.layers import xavier
 from harken.models.losses import Term, emotion_terms
 from harken.models.side_by_side import SideBySide
+from harken.models.stacks import DecoderLayer, LayerCache
 from harken.models.transformer import Transformer, TransformerConfig
 from harken.text.batches import NO_EMOTION, Batch
 from harken.text.vocabulary import Vocabulary

@@ -15,7 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from harken.models.layers import ConvFeedForward, DecoderLayer, KeyValue, LayerCache, Window, extended
+from harken.models.layers import ConvFeedForward, KeyValue, Window
+from harken.models.stacks import DecoderLayer, LayerCache, extended
 
 
 class Seats:

@@ -29,8 +29,9 @@ from torch import Tensor, nn
 
 from harken.errors import HarkenError
 from harken.models.contract import Generator, State, shifted
-from harken.models.layers import Dropout, Embedding, KeyValue, LayerCache, Shape, extended, xavier
+from harken.models.layers import Dropout, Embedding, KeyValue, Shape, xavier
 from harken.models.losses import Term
+from harken.models.stacks import LayerCache, extended
 from harken.text.batches import Batch
 from harken.text.pieces import Pieces
 from harken.text.vocabulary import CLS, USR, TextConfig, Vocabulary

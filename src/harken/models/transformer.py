@@ -24,9 +24,10 @@ from torch import Tensor, nn
 
 from harken.labels import EMOTIONS
 from harken.models.contract import Generator, State, shifted
-from harken.models.layers import Decoder, Dropout, Embedding, Encoder, Shape, xavier
+from harken.models.layers import Dropout, Embedding, Shape, xavier
 from harken.models.losses import Term, emotion_terms
 from harken.models.pretrained import mean_pooled
+from harken.models.stacks import Decoder, Encoder
 from harken.text.batches import Batch
 from harken.text.vocabulary import Vocabulary
 

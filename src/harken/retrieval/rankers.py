@@ -26,8 +26,9 @@ from torch import Tensor, nn
 
 from harken.errors import HarkenError
 from harken.labels import EMOTIONS
-from harken.models.layers import Embedding, Encoder, Shape, xavier
+from harken.models.layers import Embedding, Shape, xavier
 from harken.models.pretrained import TextEncoder, TokenBatch, mean_pooled
+from harken.models.stacks import Encoder
 from harken.retrieval.added import MODEL, Added, fill
 from harken.retrieval.config import RankerConfig, read_config
 from harken.retrieval.prepend import Prepend
