@@ -6,9 +6,11 @@ from pathlib import Path
 
 import torch
 
-from harken.retrieval.config import RankerConfig
+from harken.retrieval.config import RankerConfig, RankerRunConfig, load_config
 from harken.retrieval.rankers import PretrainedRanker, TransformerRanker
 from harken.text.vocabulary import Words
+from harken.training.session import StopRequested
+from harken.training.watch import Figures, Progress
 
 WORDS = "i lost my dog oh no that is sad won the race well done how did it go my cat died so sorry".split()
 
@@ -60,3 +62,38 @@ def bert_folder(folder: Path) -> Path:
 def small_bert(folder: Path, *, separate: bool = False, **changes: object) -> PretrainedRanker:
     config = RankerConfig(encoder=folder, separate=separate, **changes)  # type: ignore[arg-type]
     return PretrainedRanker(config, [folder] * (1 + separate))
+
+
+CONFIG = """
+model: ranker
+corpora: [made]
+network: {kind: transformer, d_model: 32, n_heads: 2, n_layers: 1, d_inner: 64, dropout: 0.1}
+training: {schedule: linear, learning_rate: 0.005, warmup: 5, batch_size: 64, max_steps: 8, validate_every: 4,
+           chunk: 32, kept: 2, validation_size: 100}
+runtime: {threads: 1}
+"""
+
+
+def config(tmp_path: Path, *changes: str) -> RankerRunConfig:
+    """A small run on the corpus `made`."""
+    path = tmp_path / "ranker.yaml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return load_config(path, changes)
+
+
+class Losses:
+    """A watcher that keeps the losses, and asks to stop after a step as Ctrl-C does."""
+
+    def __init__(self, stop: int = 99) -> None:
+        self.stop, self.seen = stop, list[Figures]()
+
+    def noted(self, line: str) -> None:
+        pass
+
+    def stepped(self, progress: Progress, figures: Figures) -> None:
+        self.seen.append(figures)
+        if progress.step == self.stop:
+            raise StopRequested
+
+    def validated(self, *_: object) -> None:
+        pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from harken.training.config import RunConfig, build_config
 from harken.training.evaluate import evaluate, summary
 from harken.training.loop import train
 from harken.training.run import load_run, read_checkpoint
-from harken.training.watch import Figures, Progress
+from training_parts import Stop
 
 DIALOGUES = [
     Dialogue(
@@ -211,21 +210,6 @@ def run_config(name: str, **training: Any) -> RunConfig:
 def three(home: Path) -> None:
     """The three dialogues as a stored corpus."""
     store.save("three", DIALOGUES, title="Three", citation="", licence="", origin="tests")
-
-
-class Stop:
-    """Ctrl-C after a step."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def noted(self, line: str) -> None: ...
-
-    def stepped(self, progress: Progress, figures: Figures) -> None:
-        if progress.step == self.step:
-            signal.raise_signal(signal.SIGINT)
-
-    def validated(self, progress: Progress, figures: Figures, samples: Sequence[Mapping[str, Any]]) -> None: ...
 
 
 @pytest.mark.slow

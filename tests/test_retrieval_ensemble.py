@@ -27,15 +27,14 @@ from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError
 from harken.listeners import load_listener
 from harken.retrieval import ensemble, rankers
-from harken.retrieval.config import RankerConfig, RankerRunConfig, RankerTraining, load_config
+from harken.retrieval.config import RankerConfig, RankerRunConfig, RankerTraining
 from harken.retrieval.ensemble import Ensemble, Outside, RankerEnsemble, concat_linear
 from harken.retrieval.gradients import batch_backward
 from harken.retrieval.rankers import Ranker
 from harken.retrieval.training import train
 from harken.training.run import write_config
 from harken.training.session import StopRequested
-from harken.training.watch import Figures, Progress
-from retrieval_parts import bert_folder, small_bert, small_transformer
+from retrieval_parts import Losses, bert_folder, config, small_bert, small_transformer
 
 CONTEXTS = [("i lost my dog",), ("my cat died", "so sorry", "it is sad"), ("i won",), ("how did it go",), ("no",)]
 RESPONSES = ["oh no", "that is so sad", "well done", "it did go well", "oh no"]
@@ -272,15 +271,6 @@ def test_another_classifier_is_another_ranker(folders: dict[str, Path], tmp_path
 
 # Training, indexes, listeners
 
-CONFIG = """
-model: ranker
-corpora: [made]
-network: {kind: transformer, d_model: 32, n_heads: 2, n_layers: 1, d_inner: 64, dropout: 0.1}
-training: {schedule: linear, learning_rate: 0.005, warmup: 5, batch_size: 64, max_steps: 8, validate_every: 4,
-           chunk: 32, kept: 2, validation_size: 100}
-runtime: {threads: 1}
-"""
-
 
 @pytest.fixture
 def made(home: Path) -> None:
@@ -300,30 +290,6 @@ def made(home: Path) -> None:
         for thing in range(25)
     ]
     store.save("made", talks, title="", citation="", licence="", origin="here")
-
-
-def config(tmp_path: Path, *changes: str) -> RankerRunConfig:
-    path = tmp_path / "ranker.yaml"
-    path.write_text(CONFIG, encoding="utf-8")
-    return load_config(path, changes)
-
-
-class Losses:
-    """A watcher that keeps the losses, and asks to stop after a step as Ctrl-C does."""
-
-    def __init__(self, stop: int = 99) -> None:
-        self.stop, self.seen = stop, list[Figures]()
-
-    def noted(self, line: str) -> None:
-        pass
-
-    def stepped(self, progress: Progress, figures: Figures) -> None:
-        self.seen.append(figures)
-        if progress.step == self.stop:
-            raise StopRequested
-
-    def validated(self, *_: object) -> None:
-        pass
 
 
 @pytest.mark.slow

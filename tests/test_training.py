@@ -6,10 +6,8 @@ import importlib.util
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,8 @@ from harken.training.likelihoods import likelihoods, write_likelihoods
 from harken.training.loop import objective, train
 from harken.training.optimisers import learning_rate
 from harken.training.run import load_run, read_checkpoint, read_weights, write_weights
-from harken.training.watch import Figures, Progress, TensorBoard
+from harken.training.watch import Progress, TensorBoard
+from training_parts import Stop
 
 CONFIGS = [
     path
@@ -212,21 +211,6 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_p
         train(wild, folder)
     kept = read_checkpoint(folder, wild)
     assert all(bool(torch.isfinite(weight).all()) for weight in kept["weights"].values())
-
-
-class Stop:
-    """Ctrl-C right after a step."""
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def noted(self, line: str) -> None: ...
-
-    def stepped(self, progress: Progress, figures: Figures) -> None:
-        if progress.step == self.step:
-            signal.raise_signal(signal.SIGINT)
-
-    def validated(self, progress: Progress, figures: Figures, samples: Sequence[Mapping[str, Any]]) -> None: ...
 
 
 @pytest.mark.usefixtures("corpora")

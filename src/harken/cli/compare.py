@@ -9,6 +9,19 @@ from typing import Annotated
 
 import typer
 
+from harken.cli.scoring_options import (
+    AllowEmpty,
+    AsJson,
+    Empathy,
+    Encoder,
+    Metrics,
+    References,
+    Seed,
+    Tokenize,
+    VocabularySize,
+    WordNet,
+)
+
 
 def compare(
     files: Annotated[
@@ -17,14 +30,9 @@ def compare(
             metavar="FILE|RUN...", help="Reply files and run folders, or NAME=PATH; one name for several seeds."
         ),
     ],
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            help="Names separated by commas, 'empathy' or 'all'. Default: all quick ones.", show_default=False
-        ),
-    ] = None,
-    tokenize: Annotated[str, typer.Option(help="How texts are cut: given, moel or 13a.")] = "given",
-    references: Annotated[Path | None, typer.Option(help="The gold responses, one a line.", show_default=False)] = None,
+    metrics: Metrics = None,
+    tokenize: Tokenize = "given",
+    references: References = None,
     baseline: Annotated[
         str | None, typer.Option(help="The system to test against. Default: the first.", show_default=False)
     ] = None,
@@ -32,7 +40,7 @@ def compare(
         bool, typer.Option("--group", help="Join names that differ only in a seed (moel-seed1, moel-seed2).")
     ] = False,
     bootstrap: Annotated[int, typer.Option(help="Samples behind each interval and test; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 13,
+    seed: Seed = 13,
     test: Annotated[str, typer.Option(help="The paired test: bootstrap or randomisation.")] = "bootstrap",
     by: Annotated[
         str | None,
@@ -42,25 +50,15 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Write a report that opens in any browser, offline.", show_default=False)
     ] = None,
-    vocabulary: Annotated[int, typer.Option(help="Vocabulary size of ead-1 and ead-2.")] = 30_522,
-    encoder: Annotated[
-        Path | None, typer.Option(help="Sentence encoder of similarity. Default: MiniLM.", show_default=False)
-    ] = None,
-    wordnet: Annotated[
-        Path | None, typer.Option(help="WordNet dictionary folder of meteor-nltk.", show_default=False)
-    ] = None,
-    empathy: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A trained empathy classifier, or a folder of them; repeatable. Default: runs, then runs/labels.",
-            show_default=False,
-        ),
-    ] = None,
+    vocabulary: VocabularySize = 30_522,
+    encoder: Encoder = None,
+    wordnet: WordNet = None,
+    empathy: Empathy = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave bad lines out, and examples that not every file has.")
     ] = False,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Score empty replies as they are.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_empty: AllowEmpty = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare reply files and runs: figures, intervals, paired tests, published figures, an HTML report."""
     from harken.cli.compare_table import show

@@ -9,6 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harken.cli.scoring_options import (
+    AllowEmpty,
+    AsJson,
+    Empathy,
+    Encoder,
+    Metrics,
+    References,
+    Seed,
+    Tokenize,
+    VocabularySize,
+    WordNet,
+)
 from harken.errors import HarkenError
 
 if TYPE_CHECKING:
@@ -30,37 +42,22 @@ def score(
         Path,
         typer.Argument(help="Replies: JSON lines, or text with one reply a line. Likelihoods too.", show_default=False),
     ],
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            help="Names separated by commas, 'empathy' or 'all'. Default: all quick ones.", show_default=False
-        ),
-    ] = None,
-    tokenize: Annotated[str, typer.Option(help="How texts are cut: given, moel or 13a.")] = "given",
-    references: Annotated[Path | None, typer.Option(help="The gold responses, one a line.", show_default=False)] = None,
+    metrics: Metrics = None,
+    tokenize: Tokenize = "given",
+    references: References = None,
     by: Annotated[
         str | None,
         typer.Option(help="Also the figures by emotion, polarity, turn or a field of the file.", show_default=False),
     ] = None,
     bootstrap: Annotated[int, typer.Option(help="Samples behind each interval; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 13,
-    vocabulary: Annotated[int, typer.Option(help="Vocabulary size of ead-1 and ead-2.")] = 30_522,
-    encoder: Annotated[
-        Path | None, typer.Option(help="Sentence encoder of similarity. Default: MiniLM.", show_default=False)
-    ] = None,
-    wordnet: Annotated[
-        Path | None, typer.Option(help="WordNet dictionary folder of meteor-nltk.", show_default=False)
-    ] = None,
-    empathy: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A trained empathy classifier, or a folder of them; repeatable. Default: runs, then runs/labels.",
-            show_default=False,
-        ),
-    ] = None,
+    seed: Seed = 13,
+    vocabulary: VocabularySize = 30_522,
+    encoder: Encoder = None,
+    wordnet: WordNet = None,
+    empathy: Empathy = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave bad lines out and count them.")] = False,
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Score empty replies as they are.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_empty: AllowEmpty = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score a reply file: every figure with its interval, its n and its signature."""
     from harken.cli.progress import stages

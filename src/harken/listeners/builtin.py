@@ -105,34 +105,9 @@ _PEOPLE = {
 }
 """Whom a turn may speak of; a listener must not bring in somebody the speaker has not mentioned."""
 _WHO = {word: who for who, words in _PEOPLE.items() for word in words.split()}
-_IS_HE = {
-    "father",
-    "grandfather",
-    "husband",
-    "brother",
-    "child",
-    "friend",
-    "boss",
-    "dog",
-    "cat",
-    "neighbour",
-    "teacher",
-    "doctor",
-}
-_IS_SHE = {
-    "mother",
-    "grandmother",
-    "wife",
-    "sister",
-    "child",
-    "friend",
-    "boss",
-    "dog",
-    "cat",
-    "neighbour",
-    "teacher",
-    "doctor",
-}
+_EITHER = {"child", "friend", "boss", "dog", "cat", "neighbour", "teacher", "doctor"}
+_IS_HE = {"father", "grandfather", "husband", "brother", *_EITHER}
+_IS_SHE = {"mother", "grandmother", "wife", "sister", *_EITHER}
 
 
 def people(text: str) -> set[str]:
