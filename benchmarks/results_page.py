@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.__main__ import commit
 from benchmarks.reproduce import PROTOCOLS
 from benchmarks.results_labels import labels_table, rankers_table
-from harken.files import atomic, write_json
+from harken.files import atomic, write_json, write_json_lines
 from harken.models import MODELS
 from harken.runtime import machine
 from harken.scoring.compare_sources import read_emotions
@@ -65,9 +65,11 @@ def measure(run: Path) -> None:
         )
         scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
     folder.mkdir(parents=True, exist_ok=True)
-    kept = ("config.yaml", "metrics.json", "log.jsonl")
-    for file in (name for name in kept if (run / name).exists()):
+    for file in ("config.yaml", "metrics.json"):
         shutil.copy(run / file, folder / file)
+    if (run / "log.jsonl").exists():
+        lines = map(json.loads, (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
+        write_json_lines(folder / "log.jsonl", map(without_samples, lines))
     write_json(folder / "scores.json", scores)
     emotions = read_emotions(run) if model in MODELS else None
     if emotions is not None:
@@ -76,6 +78,11 @@ def measure(run: Path) -> None:
             picture.write(
                 drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace(">", f">{STYLE}", 1)
             )
+
+
+def without_samples(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a log without the sample replies, whose contexts are the corpus's words and not ours to publish."""
+    return {key: value for key, value in line.items() if key != "samples"}
 
 
 def ways(run: Path, model: str) -> dict[str, tuple[str, ...]]:
@@ -174,7 +181,8 @@ def write_page(found: list[Result]) -> None:
         *section("labels", "Labels", labels_table(KEPT)),
         *section("rankers", "Retrieval", rankers_table(KEPT)),
     ]
-    made = sorted({f"{r.scores['date']} at commit {r.scores['commit']} ({r.scores['machine']})" for r in found})
+    told = [json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*/scores.json")]
+    made = sorted({f"{scores['date']} at commit {scores['commit']} ({scores['machine']})" for scores in told})
     parts.append(f"Measured by `python -m benchmarks.results_page RUN …`: {'; '.join(made)}.")
     with atomic(ROOT / "docs" / "results.md") as page:
         page.write("\n\n".join(parts) + "\n")
