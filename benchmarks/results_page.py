@@ -180,6 +180,7 @@ def write_page(found: list[Result]) -> None:
         *section("honest", "The honest protocol", table([r for r in found if r.protocol == "honest"])),
         *section("labels", "Labels", labels_table(KEPT)),
         *section("rankers", "Retrieval", rankers_table(KEPT)),
+        *section("exemplars", "Exemplars", (KEPT / "exemplars-examples.md").read_text(encoding="utf-8").strip()),
     ]
     told = [json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*/scores.json")]
     made = sorted({f"{scores['date']} at commit {scores['commit']} ({scores['machine']})" for scores in told})
