@@ -27,7 +27,7 @@ from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError
 from harken.models.pretrained import TextEncoder, mean_pooled
 from harken.text.encoder import SentenceEncoder
-from harken.training.run import WEIGHTS, read_weights
+from harken.training.run import WEIGHTS, read_checkpoint, read_weights, write_checkpoint
 from harken.training.session import StopRequested
 from harken.training.watch import Progress
 
@@ -247,7 +247,11 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(folder: Path, tmp_path
         tuned.fit(settings, material, parts, resume=False, watching=Interrupted(parts / "log.jsonl"))
     with pytest.raises(HarkenError, match="its training is not finished"):
         load_classifier(parts)
+    stood = read_checkpoint(parts, settings)
+    stood["progress"]["seconds"] += 1_000
+    write_checkpoint(parts, stood)
     resumed = train(settings, parts, resume=True)
+    assert resumed["seconds"] > 1_000, "the time before the stop counts"
     assert resumed["hash"] == load_classifier(whole).hash
 
 

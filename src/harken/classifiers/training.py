@@ -21,7 +21,7 @@ from harken.classifiers.run import KINDS, load_classifier, read_config, write_la
 from harken.classifiers.watching import Watching
 from harken.errors import HarkenError
 from harken.files import write_json
-from harken.training.run import CHECKPOINT, CONFIG, write_config
+from harken.training.run import CHECKPOINT, CONFIG, read_checkpoint, write_config
 
 METRICS, LOG = "metrics.json", "log.jsonl"
 
@@ -49,8 +49,9 @@ def train(
     write_config(folder, config)
     sizes = ", ".join(f"{len(rows.items):,} {split}" for split, rows in material.rows.items())
     watching.noted(f"{config.task} from {config.corpus}: {len(material.labels)} labels; {sizes}")
-    began = time.monotonic()
     resume = resume and (folder / CHECKPOINT).exists()
+    earlier = float(read_checkpoint(folder, config)["progress"]["seconds"]) if resume else 0.0
+    began = time.monotonic() - earlier
     scorer = KINDS[config.kind].fit(config, material, folder, resume=resume, watching=watching)
     return _conclude(config, material, folder, Classifier(config.task, material.labels, scorer, ""), began)
 
