@@ -20,7 +20,7 @@ from harken.corpora.own import read_json_lines
 from harken.dialogue import Turn
 from harken.labels import INTENTS
 from harken.listeners import Exemplar, Reply
-from harken.serving.chat import HELP, Chat
+from harken.serving.chat import HELP, Chat, told
 
 
 class Parrot:
@@ -147,3 +147,9 @@ def read_until(terminal: int, mark: str, seconds: float = 120) -> str:
             except OSError:
                 break
     return shown
+
+
+def test_an_exemplar_of_which_little_is_known_is_told_without_gaps() -> None:
+    whole = Exemplar("starter", "my cat died", "I am so sorry.", "sad", "sympathizing", 0.5)
+    assert told(whole) == "  +0.50  starter (sad): “my cat died” → “I am so sorry.” [sympathizing]"
+    assert told(Exemplar("index", "", "Oh no.", None, None, -0.25)) == "  -0.25  index: “Oh no.”"

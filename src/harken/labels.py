@@ -16,6 +16,11 @@ from harken.errors import HarkenError, did_you_mean
 Polarity = Literal["positive", "negative"]
 Kind = Literal["emotion", "intent", "neutral"]
 
+MECHANISMS = ("emotional", "interpretation", "exploration")
+"""EPITOME's mechanisms of empathy, in LEMPEx's order."""
+LEVELS = ("no", "weak", "strong")
+"""How much of a mechanism an answer has: EPITOME's 0, 1 and 2; LEMPEx calls them low, mid and high."""
+
 
 @dataclass(frozen=True, slots=True)
 class Label:

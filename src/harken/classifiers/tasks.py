@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from harken.classifiers.base import Item
 from harken.dialogue import Dialogue, Turn, examples
 from harken.errors import HarkenError, did_you_mean
-from harken.labels import EMOTIONS, LABELS
+from harken.labels import EMOTIONS, LABELS, LEVELS
 
 Labelled = tuple[Item, str]
 """An item and the name of its label."""
-LEVELS = ("no", "weak", "strong")
-"""EPITOME's 0, 1 and 2; LEMPEx calls them low, mid and high."""
 HISTORY = 4
 """Turns of a long conversation that a pair's first half keeps: the answer is to the last ones."""
 

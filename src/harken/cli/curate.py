@@ -160,7 +160,8 @@ def train_segmenter(
     for one in measured:
         print(
             f"{one.protocol}: accuracy {one.accuracy:.2%} [{one.low:.2%}, {one.high:.2%}] on {one.pairs:,} pairs, "
-            f"majority {one.majority:.2%}"
+            f"majority {one.majority:.2%}, above it by {100 * (one.accuracy - one.majority):.1f} points "
+            f"[{100 * one.margin_low:.1f}, {100 * one.margin_high:.1f}]"
         )
         for name, part in (("same speaker", one.same), ("change", one.change)):
             print(f"  {name:13} precision {part.precision:.2%}, recall {part.recall:.2%}, F1 {part.f1:.2%}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 from harken.classifiers.prepending import live, same_classifier
 from harken.classifiers.run import load_classifier
 from harken.dialogue import Example
 from harken.errors import HarkenError
 from harken.exemplar_files import Filter
-from harken.text.annotations import ExemplarsConfig, TurnLabelsConfig
+from harken.text.annotations import ExemplarsConfig, TurnLabelsConfig, chained
 from harken.text.prepend import Labelled, PrependConfig
 from harken.text.vocabulary import TextConfig
 
@@ -24,7 +23,7 @@ def live_annotations(config: TextConfig, *, reads_labels: bool = False) -> Label
         found.append(_prepended(config.prepend))
     if config.exemplars:
         found.append(_guided(config.exemplars))
-    return lambda example: reduce(lambda one, attach: attach(one), found, example)
+    return chained(found)
 
 
 def _prepended(config: PrependConfig) -> Labelled:

@@ -35,12 +35,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from harken.labels import MECHANISMS
 from harken.models.contract import State
 from harken.models.layers import xavier
 from harken.models.losses import Term
 from harken.models.pretrained import mean_pooled
 from harken.models.t5 import T5, T5Config, read, stack
-from harken.text.annotations import MECHANISMS
 from harken.text.batches import NO_LEVEL, Batch
 from harken.text.vocabulary import TextConfig, Vocabulary
 

@@ -38,6 +38,7 @@ from harken.errors import HarkenError
 from harken.exemplar_files import read_exemplars
 from harken.files import sha256
 from harken.label_files import write_labels_in_parts
+from harken.labels import MECHANISMS
 from harken.models.lempex import LempexConfig
 from harken.recipes.config import RecipeConfig, Source
 from harken.recipes.stages import Stage, Stages
@@ -45,7 +46,7 @@ from harken.recipes.trained import Trained
 from harken.retrieval.exemplars import Finder, write_exemplars
 from harken.retrieval.index import Index, build_index, open_ranker
 from harken.retrieval.pool import read_pool
-from harken.text.annotations import MECHANISMS, ExemplarsConfig
+from harken.text.annotations import ExemplarsConfig
 from harken.text.vocabulary import TextConfig
 from harken.training.config import RunConfig
 from harken.training.run import CHECKPOINT, read_config

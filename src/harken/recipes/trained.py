@@ -17,9 +17,9 @@ from harken.classifiers import training as classifier_training
 from harken.classifiers.config import ClassifierConfig
 from harken.classifiers.run import fingerprint, load_classifier
 from harken.classifiers.run import read_config as read_classifier_config
-from harken.classifiers.tasks import LEVELS
 from harken.corpora import library
 from harken.errors import HarkenError
+from harken.labels import LEVELS
 from harken.recipes.config import Source
 from harken.recipes.stages import Stage, Stages
 from harken.retrieval import config as ranker_config

@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from harken.classifiers.base import Classifier
-from harken.classifiers.tasks import HISTORY, LEVELS
+from harken.classifiers.tasks import HISTORY
 from harken.errors import HarkenError
 from harken.files import atomic
+from harken.labels import LEVELS
 from harken.runtime import cache
 from harken.scoring.material import Heard, Material
 from harken.scoring.replies import ReplyRecord

@@ -21,7 +21,7 @@ from harken.dialogue import Dialogue, Turn
 from harken.errors import HarkenError, did_you_mean
 from harken.files import write_json_lines
 from harken.labels import label
-from harken.listeners import Listener, Reply, steered
+from harken.listeners import Exemplar, Listener, Reply, steered
 
 HELP = """\
 /why         what I read in your words, what my reply does, and which exchanges I drew on
@@ -88,11 +88,7 @@ class Chat:
         lines = [f"I read: {self.last.emotion or 'no emotion'}.  My reply is: {self.last.intent or 'unlabelled'}."]
         if self.last.scores:
             lines.append("Weighed: " + ", ".join(f"{name} {value:+.2f}" for name, value in self.last.scores.items()))
-        for exemplar in self.last.exemplars:
-            lines.append(
-                f"  {exemplar.score:+.2f}  {exemplar.source} ({exemplar.emotion}): “{exemplar.said}” → "
-                f"“{exemplar.answered}” [{exemplar.intent}]"
-            )
+        lines += map(told, self.last.exemplars)
         return "\n".join(lines)
 
     def history(self) -> str:
@@ -120,6 +116,14 @@ class Chat:
         except (HarkenError, OSError) as problem:
             return f"It could not be saved: {problem}"
         return f"Saved {len(self.turns)} turns to {path}"
+
+
+def told(exemplar: Exemplar) -> str:
+    """A line about an exemplar; what is not known of it is left out."""
+    emotion = f" ({exemplar.emotion})" if exemplar.emotion else ""
+    said = f"“{exemplar.said}” → " if exemplar.said else ""
+    intent = f" [{exemplar.intent}]" if exemplar.intent else ""
+    return f"  {exemplar.score:+.2f}  {exemplar.source}{emotion}: {said}“{exemplar.answered}”{intent}"
 
 
 def run(chat: Chat, *, as_json: bool = False, source: TextIO | None = None) -> None:

@@ -16,14 +16,11 @@ from harken.dialogue import Example, Levels, Turn
 from harken.errors import HarkenError
 from harken.exemplar_files import Filter, Guidance, Header, read_exemplars
 from harken.label_files import LabelFile, read_labels
+from harken.labels import LEVELS, MECHANISMS
 from harken.text.prepend import Labelled, from_file
 
 if TYPE_CHECKING:
     from harken.text.vocabulary import TextConfig
-
-MECHANISMS = ("emotional", "interpretation", "exploration")
-SCALE = ("no", "weak", "strong")
-"""The levels of each, 0 to 2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +67,11 @@ def annotator(config: TextConfig, corpus_sha256: str | None = None) -> Labelled 
         found.append(exemplars(config.exemplars, corpus_sha256))
     if config.levels:
         found.append(levels([read_labels(path) for path in config.levels]))
-    if not found:
-        return None
+    return chained(found) if found else None
+
+
+def chained(found: Sequence[Labelled]) -> Labelled:
+    """Attach one thing after the other."""
     return lambda example: reduce(lambda one, attach: attach(one), found, example)
 
 
@@ -117,10 +117,10 @@ def levels(files: Sequence[LabelFile]) -> Labelled:
     for mechanism in MECHANISMS:
         made[mechanism] = file = _having(files, f"empathy-{mechanism}", "empathy")
         scale = file.classifier(f"empathy-{mechanism}").labels
-        if scale != SCALE:
+        if scale != LEVELS:
             raise HarkenError(
                 f"{file.name}: its classifier of 'empathy-{mechanism}' tells {', '.join(scale)} apart, not "
-                f"{', '.join(SCALE)}; label again with one of all three levels"
+                f"{', '.join(LEVELS)}; label again with one of all three levels"
             )
     sentiment = _having(files, "sentiment", "sentiment")
 

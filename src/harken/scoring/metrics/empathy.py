@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harken.classifiers.tasks import HISTORY, LEVELS
+from harken.classifiers.tasks import HISTORY
+from harken.labels import LEVELS
 from harken.scoring.empathy import MECHANISMS, Judged, judged, obstacle
 from harken.scoring.material import Material
 from harken.scoring.metrics.base import Metric
