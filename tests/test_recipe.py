@@ -17,10 +17,11 @@ from harken.classifiers.training import train as train_classifier
 from harken.corpora import store
 from harken.dialogue import Dialogue, Split, Turn
 from harken.errors import HarkenError
+from harken.labels import MECHANISMS
 from harken.listeners.generator import GeneratorListener
 from harken.recipes import prepare
 from harken.recipes.stages import MANIFEST, Stages
-from harken.text.annotations import MECHANISMS, annotator
+from harken.text.annotations import annotator
 from harken.training.config import RunConfig, load_config
 from harken.training.run import load_run
 from retrieval_parts import small_transformer
