@@ -6,12 +6,40 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import table
+
 PUBLISHED_LABELS = {
     "empathy-emotional": "82.99 (LEMPEx, Table 1)",
     "empathy-interpretation": "84.47 (LEMPEx, Table 1)",
     "empathy-exploration": "94.04 (LEMPEx, Table 1)",
     "intent": "65.88 (MEED2)",
 }
+
+LABELS = (
+    "run",
+    "kind",
+    "corpus",
+    "labels",
+    "accuracy, %",
+    "macro F1, %",
+    "weighted F1, %",
+    "calibration error, before → after",
+    "test examples",
+    "minutes",
+    "published accuracy",
+)
+RANKERS = (
+    "run",
+    "trained on",
+    "P@1,100 shuffled, %",
+    "in order, %",
+    "recall@10, %",
+    "MRR",
+    "BLEU, mean of 1–4",
+    "parameters, M",
+    "steps",
+    "hours",
+)
 
 
 def metrics_of(kept: Path, kind: str) -> dict[str, dict[str, Any]]:
@@ -24,17 +52,10 @@ def metrics_of(kept: Path, kind: str) -> dict[str, dict[str, Any]]:
 
 def labels_table(kept: Path) -> str:
     """A row for each classifier."""
-    found = metrics_of(kept, "labels")
-    if not found:
-        return ""
-    lines = [
-        "| run | kind | corpus | labels | accuracy, % | macro F1, % | weighted F1, % | calibration error, before → after | "
-        "test examples | minutes | published accuracy |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, metrics in found.items():
+    rows = []
+    for name, metrics in metrics_of(kept, "labels").items():
         test = metrics["test"]
-        cells = [
+        row = [
             f"[{name}](results/labels-{name}/config.yaml)",
             metrics["kind"],
             metrics["corpus"],
@@ -47,25 +68,18 @@ def labels_table(kept: Path) -> str:
             f"{metrics['seconds'] / 60:.0f}",
             PUBLISHED_LABELS.get(metrics["task"], ""),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(row)
+    return table(LABELS, rows)
 
 
 def rankers_table(kept: Path) -> str:
     """A row for each ranker."""
-    found = metrics_of(kept, "rankers")
-    if not found:
-        return ""
-    lines = [
-        "| run | trained on | P@1,100 shuffled, % | in order, % | recall@10, % | MRR | BLEU, mean of 1–4 | "
-        "parameters, M | steps | hours |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, metrics in found.items():
+    rows = []
+    for name, metrics in metrics_of(kept, "rankers").items():
         test = metrics["test"]
         scores = kept / f"rankers-{name}" / "scores.json"
         bleu = json.loads(scores.read_text())["retrieval"]["bleu-avg"] if scores.exists() else None
-        cells = [
+        row = [
             f"[{name}](results/rankers-{name}/config.yaml)",
             ", ".join(metrics["corpora"]),
             f"**{test['p@1,100']:.2f}**",
@@ -77,5 +91,5 @@ def rankers_table(kept: Path) -> str:
             f"{metrics['best_step']:,} of {metrics['steps']:,}",
             f"{metrics['seconds'] / 3600:.1f}",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(row)
+    return table(RANKERS, rows)

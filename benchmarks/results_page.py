@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks import markdown
 from benchmarks.__main__ import commit
 from benchmarks.reproduce import PROTOCOLS
 from benchmarks.results_labels import labels_table, rankers_table
@@ -33,6 +34,19 @@ KEPT = ROOT / "docs" / "results"
 METRICS = "bleu-moses,bleu-avg,distinct-1,distinct-2,length"
 DECODINGS: dict[str, tuple[str, ...]] = {"greedy": ("--beam", "1"), "beam 5": ("--beam", "5")}
 MAP = "emotions.svg"
+TITLES = (
+    "run",
+    "perplexity, utterance mean",
+    "token",
+    "with gold emotions",
+    "emotion top-1/2/5, %",
+    "BLEU greedy / beam 5",
+    "Distinct-1/2 greedy, %",
+    "parameters, M",
+    "steps",
+    "hours",
+    "published PPL / accuracy",
+)
 STYLE = (
     "<style>svg{background:#fff;font:13px sans-serif}text{fill:#222}.tick{fill:#666}.mid{text-anchor:middle}"
     ".positive{fill:#1b7f4d}.negative{fill:#b3402e}.leader{stroke:#bbb}</style>"
@@ -122,20 +136,14 @@ def published(name: str) -> str:
 
 def table(found: list[Result]) -> str:
     """A row for each run; nothing for none."""
-    if not found:
-        return ""
-    lines = [
-        "| run | perplexity, utterance mean | token | with gold emotions | emotion top-1/2/5, % | BLEU greedy / beam 5 | "
-        "Distinct-1/2 greedy, % | parameters, M | steps | hours | published PPL / accuracy |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for result in found:
         test, metrics = result.metrics["test"], result.metrics
         oracle = metrics.get("test_oracle", {}).get("perplexity_utterance_mean")
         emotions = [test.get(f"emotion_top{top}") for top in (1, 2, 5)]
         bleu = " / ".join(f"{result.scores[name]['bleu-moses']:.2f}" for name in DECODINGS)
         distinct = " / ".join(f"{result.scores['greedy'][f'distinct-{n}']:.2f}" for n in (1, 2))
-        cells = [
+        row = [
             f"[{result.name}](results/{result.protocol}-{result.name}/config.yaml)",
             f"**{test['perplexity_utterance_mean']:.2f}**",
             f"{test['perplexity']:.2f}",
@@ -148,8 +156,8 @@ def table(found: list[Result]) -> str:
             f"{metrics['seconds'] / 3600:.1f}",
             published(result.name) if result.protocol == "published" else "",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(row)
+    return markdown.table(TITLES, rows)
 
 
 def maps(found: list[Result]) -> str:
