@@ -24,6 +24,7 @@ from typing import Any
 from benchmarks.__main__ import commit
 from benchmarks.curation import film, opus
 from benchmarks.labels import run as labelling
+from benchmarks.markdown import table
 from harken.classifiers.training import train_run
 from harken.curation.config import CurationConfig
 from harken.curation.engines import engine_named
@@ -98,16 +99,13 @@ def page(rows: list[dict[str, Any]], workers: int, rate: float) -> Iterator[str]
     yield f"`python -m benchmarks.curation_scale`, {when}, {workers} workers.\n"
     yield (__doc__ or "").split("\n\n")[2].replace("\n", " ").rsplit(" Writes", 1)[0] + "\n"
     stages = list(rows[-1]["seconds"])
-    yield (
-        "| files | sentences | "
-        + " | ".join(f"{stage}, s" for stage in stages)
-        + " | sentences/s in all | peak memory, MB |"
-    )
-    yield "|" + "---|" * (len(stages) + 4)
+    sizes = []
     for row in rows:
         spent = [row["seconds"].get(stage, 0.0) for stage in stages]
-        cells = [f"{row['files']:,}", f"{row['sentences']:,}", *(f"{one:.1f}" for one in spent)]
-        yield "| " + " | ".join([*cells, f"{row['sentences'] / sum(spent):,.0f}", f"{row['peak']:,.0f}"]) + " |"
+        ends = f"{row['sentences'] / sum(spent):,.0f}", f"{row['peak']:,.0f}"
+        sizes.append([f"{row['files']:,}", f"{row['sentences']:,}", *(f"{one:.1f}" for one in spent), *ends])
+    timed = [f"{stage}, s" for stage in stages]
+    yield table(["files", "sentences", *timed, "sentences/s in all", "peak memory, MB"], sizes)
     most = rows[-1]
     a_core = sum(most["seconds"].values()) * workers / most["files"]
     yield f"\nWith the largest size, a file costs {a_core:.2f} s of one worker, labels by fastText included"
@@ -115,12 +113,12 @@ def page(rows: list[dict[str, Any]], workers: int, rate: float) -> Iterator[str]
     each = rate / 2
     yield f"A tuned MiniLM labels {rate:,.0f} utterances a second on two cores, so {each:,.0f} on one.\n"
     yield f"All of OpenSubtitles, {FILES:,} files and {SENTENCES:,} sentences, at most one utterance each:\n"
-    yield "| workers | with fastText labels | with MiniLM labels |"
-    yield "|---|---|---|"
+    projected = []
     for many in WORKERS:
         quick, read = FILES * a_core / many, SENTENCES / each / many
         first = f"{FILES:,} × {a_core:.2f} s / {many} = {days(quick)}"
-        yield f"| {many} | {first} | + {SENTENCES:,} / {each:,.0f} / {many} s = {days(quick + read)} |"
+        projected.append([f"{many}", first, f"+ {SENTENCES:,} / {each:,.0f} / {many} s = {days(quick + read)}"])
+    yield table(["workers", "with fastText labels", "with MiniLM labels"], projected)
     yield "\nThe projection takes workers as fast as these cores and a disk that keeps up; of a network it says nothing."
 
 
