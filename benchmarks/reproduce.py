@@ -4,7 +4,8 @@
     python -m benchmarks.reproduce --vectors FILE published/mime honest/mime   only these
 
 Runs lie in runs/PROTOCOL/NAME. *published* builds the vocabulary on all splits, as the releases do; *honest* on training
-text. Two of these may run side by side on different names.
+text. Since nothing but the list of words differs, an honest run starts from the weights of the published one, learns
+the unknown word and goes on until the validation stops it. Two of these may run side by side on different names.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from pathlib import Path
 
 RUNS = Path("runs")
+SHORT = ("training.warmup=4000", "training.max_steps=6000", "training.validate_from=0", "training.validate_every=2000")
+"""What ablations are trained with, and the full model that they are compared with: a third of the steps, for all the same."""
 NAMES: dict[str, tuple[str, ...]] = {
     "transformer": (),
     "multi-tr": (),
@@ -22,15 +25,27 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mime": (),
     "house": (),
     "empdg": (),
-    "mime-release": ("network.variant=release",),
-    "mime-without-mimicry": ("network.mimicry=false",),
-    "mime-without-grouping": ("network.mimicry=false", "network.grouping=false"),
-    "mime-without-stochasticity": ("network.stochastic=false",),
+    "mime-full": SHORT,
+    "mime-without-mimicry": ("network.mimicry=false", *SHORT),
+    "mime-without-grouping": ("network.mimicry=false", "network.grouping=false", *SHORT),
+    "mime-without-stochasticity": ("network.stochastic=false", *SHORT),
+    "mime-release": ("network.variant=release", *SHORT),
 }
 """Each run, and what it changes in the config it is named after."""
 PROTOCOLS = {"published": ("text.source=all",), "honest": ()}
 BOTH = ("transformer", "multi-tr", "moel", "mime", "house", "empdg")
 """The runs of the honest protocol; ablations are of the published one."""
+GOING_ON = (
+    "training.schedule=constant",
+    "training.learning_rate=0.0004",
+    "training.warmup=100",
+    "training.max_steps=4000",
+    "training.validate_from=0",
+    "training.validate_every=1000",
+)
+"""How an honest run goes on from a published one: at the rate that Noam's schedule has come down to."""
+LARGER_BATCHES = {"house": ("training.max_steps=1000", "training.validate_every=250")}
+"""Where fewer steps see as much."""
 
 
 def plan() -> list[str]:
@@ -49,7 +64,9 @@ def command(run: str, vectors: Path, threads: int) -> list[str] | None:
     folder = RUNS / protocol / name
     if (folder / "metrics.json").exists():
         return None
-    changes = (*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}", f"runtime.threads={threads}")
+    changes = [*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}", f"runtime.threads={threads}"]
+    if protocol == "honest":
+        changes += [*GOING_ON, *LARGER_BATCHES.get(name, ()), f"start_from={RUNS / 'published' / name}"]
     words = [sys.executable, "-m", "harken", "train", str(config_of(name)), "--out", str(folder)]
     words += [part for change in changes for part in ("--set", change)]
     return [*words, "--resume"] if (folder / "checkpoint.pt").exists() else words

@@ -177,7 +177,7 @@ def section(name: str, title: str, body: str) -> list[str]:
 def write_page(found: list[Result]) -> None:
     """docs/results.md."""
     published = [result for result in found if result.protocol == "published"]
-    ablated = [result for result in published if result.name.startswith("mime")]
+    ablated = [result for result in published if result.name.startswith("mime-")]
     parts = [
         (KEPT / "head.md").read_text(encoding="utf-8").rstrip(),
         *section(
