@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 RUNS = Path("runs")
@@ -58,18 +59,25 @@ def config_of(name: str) -> Path:
     return Path("configs") / f"{'mime' if name.startswith('mime') else name}.yaml"
 
 
-def command(run: str, vectors: Path, threads: int) -> list[str] | None:
-    """What trains a run, or goes on with it; None when it is finished."""
+def changes(run: str, vectors: Path) -> list[str]:
+    """What a run changes in its config."""
     protocol, _, name = run.partition("/")
-    folder = RUNS / protocol / name
-    if (folder / "metrics.json").exists():
-        return None
-    changes = [*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}", f"runtime.threads={threads}"]
+    found = [*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}"]
     if protocol == "honest":
-        changes += [*GOING_ON, *LARGER_BATCHES.get(name, ()), f"start_from={RUNS / 'published' / name}"]
-    words = [sys.executable, "-m", "harken", "train", str(config_of(name)), "--out", str(folder)]
-    words += [part for change in changes for part in ("--set", change)]
-    return [*words, "--resume"] if (folder / "checkpoint.pt").exists() else words
+        found += [*GOING_ON, *LARGER_BATCHES.get(name, ()), f"start_from={RUNS / 'published' / name}"]
+    return found
+
+
+def train(folder: Path, config: Path, changes: Iterable[str], threads: int) -> None:
+    """Train a run, or go on with it; nothing for one that is finished."""
+    if (folder / "metrics.json").exists():
+        return
+    print(folder, file=sys.stderr)
+    words = [sys.executable, "-m", "harken", "train", str(config), "--out", str(folder)]
+    words += [part for change in (*changes, f"runtime.threads={threads}") for part in ("--set", change)]
+    code = subprocess.run(words + ["--resume"] * (folder / "checkpoint.pt").exists(), check=False).returncode
+    if code:
+        sys.exit(code)
 
 
 def main() -> None:
@@ -79,12 +87,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args()
     for run in chosen.runs or plan():
-        words = command(run, chosen.vectors, chosen.threads)
-        if words is not None:
-            print(run, file=sys.stderr)
-            code = subprocess.run(words, check=False).returncode
-            if code:
-                sys.exit(code)
+        train(RUNS / run, config_of(run.partition("/")[2]), changes(run, chosen.vectors), chosen.threads)
 
 
 if __name__ == "__main__":

@@ -116,6 +116,15 @@ def test_gpt2_style_files_are_read(tmp_path: Path) -> None:
         BytePairs.read(tmp_path / "merges.txt")
 
 
+def test_the_byte_pairs_of_a_run_are_read(tmp_path: Path) -> None:
+    trained = BytePairs.train(["the dog and the cat"] * 3, 290)
+    trained.save(tmp_path)
+    assert BytePairs.read(tmp_path).tokens == trained.tokens
+    Words(["dog"]).save(tmp_path)
+    with pytest.raises(HarkenError, match="a run with byte pairs"):
+        BytePairs.read(tmp_path)
+
+
 def words_of_talk() -> Words:
     return Words.build([turn.text for turn in TALK.turns])
 

@@ -11,8 +11,11 @@ Rows are sorted by the dialogues' ids, so the bytes of a shard do not depend on 
 
 from __future__ import annotations
 
+import gc
 from abc import abstractmethod
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -77,13 +80,26 @@ class ShardJob:
 
 def perform(job: ShardJob) -> Receipt:
     """Do a job: shards first, then the receipt."""
-    tables, counts = job.made()
+    with _no_search_for_cycles():
+        tables, counts = job.made()
     folder, files = Path(job.folder), dict[str, str]()
     for stage, table in tables.items():
         files |= write_shard(folder, stage, job.shard, table)
     receipt = Receipt(job.key, files, counts)
     write_receipt(folder, job.stage, job.shard, receipt)
     return receipt
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """Records have no cycles: looking for them among so many takes a fifth of the time and finds nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ the same numbers in every vocabulary.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.trainers import BpeTrainer
 
 from harken.errors import HarkenError
-from harken.text.vocabulary import SPECIALS, Vocabulary
+from harken.text.vocabulary import FILE, SPECIALS, Vocabulary
 
 
 class BytePairs(Vocabulary):
@@ -42,15 +43,17 @@ class BytePairs(Vocabulary):
 
     @classmethod
     def read(cls, path: Path) -> BytePairs:
-        """A `tokenizer.json`, or a folder with GPT-2's `vocab.json` and `merges.txt`."""
+        """A `tokenizer.json`, a folder with GPT-2's `vocab.json` and `merges.txt`, or a run that has byte pairs."""
         try:
+            if path.is_dir() and (path / FILE).exists():
+                return cls.from_json(json.loads((path / FILE).read_text(encoding="utf-8")))
             if path.is_dir() and (path / "vocab.json").exists():
                 return cls(_byte_level(BPE.from_file(str(path / "vocab.json"), str(path / "merges.txt"))))
             return cls(Tokenizer.from_file(str(path / "tokenizer.json" if path.is_dir() else path)))
         except Exception as problem:  # the library raises bare Exceptions
             raise HarkenError(
                 f"{path}: cannot be read as a byte-pair vocabulary ({problem}); name a tokenizer.json, "
-                "or a folder with vocab.json and merges.txt"
+                "a folder with vocab.json and merges.txt, or a run with byte pairs"
             ) from problem
 
     @classmethod

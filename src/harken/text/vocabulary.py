@@ -44,7 +44,7 @@ class TextConfig:
     """Rarer words become the unknown word. null: 2 for training text, so that the unknown word is learnt; 1 for all."""
     bpe_size: int = 8_000
     bpe_file: Path | None = None
-    """A `tokenizer.json`, or a folder with GPT-2's `vocab.json` and `merges.txt`; null trains one on the source."""
+    """A `tokenizer.json`, a folder with GPT-2's `vocab.json` and `merges.txt`, or a run; null trains one on the source."""
     tokenizer: Path | None = None
     """The Hugging Face folder of the model whose tokens to use, for kind pretrained."""
     max_context: int = 512
