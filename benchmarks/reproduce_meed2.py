@@ -66,7 +66,7 @@ def curation(subtitles: Path, workers: int) -> None:
     )
     if not TURNS.exists():
         exported = FOLDER / "ed.jsonl"
-        harken("data", "export", "empatheticdialogues", "--out", str(exported))
+        harken("data", "export", "empatheticdialogues", "--to", str(exported))
         harken(
             "label", str(exported), "--with", "intent", "--run", str(CLASSIFIER), "--of", "turn", "--out", str(TURNS)
         )
