@@ -10,6 +10,7 @@ are kept in docs/results/PROTOCOL-NAME, so the page can be written again without
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -174,6 +175,15 @@ def section(name: str, title: str, body: str) -> list[str]:
     return [f"## {title}\n\n{(KEPT / f'{name}.md').read_text(encoding='utf-8').strip()}\n\n{body}"] if body else []
 
 
+def included(name: str) -> str:
+    """A page of docs/results without its title, its headings one level down; nothing where it is not written yet."""
+    page = KEPT / f"{name}.md"
+    if not page.exists():
+        return ""
+    body = page.read_text(encoding="utf-8").partition("\n")[2].strip()
+    return re.sub(r"^## ", "### ", body, flags=re.MULTILINE).replace("](", "](results/")
+
+
 def write_page(found: list[Result]) -> None:
     """docs/results.md."""
     published = [result for result in found if result.protocol == "published"]
@@ -189,6 +199,8 @@ def write_page(found: list[Result]) -> None:
         *section("labels", "Labels", labels_table(KEPT)),
         *section("rankers", "Retrieval", rankers_table(KEPT)),
         *section("exemplars", "Exemplars", (KEPT / "exemplars-examples.md").read_text(encoding="utf-8").strip()),
+        *section("subtitles", "From subtitles to dialogues", included("curation")),
+        *section("controllable", "Replies in a chosen emotion or intent", included("meed2")),
     ]
     told = [json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*/scores.json")]
     made = sorted({f"{scores['date']} at commit {scores['commit']} ({scores['machine']})" for scores in told})
