@@ -5,7 +5,7 @@
 
 Table 3 (held-out and zero-shot: every run on every corpus), Table 4 (the predictor beside random guessing), Figure 5 (labels
 of the replies) and the steering table of the last run that can be steered, on the first corpus. Replies and likelihoods are
-kept beside the page and not made again; --limit takes the first responses of the split.
+kept in runs/replies and not made again; --limit takes the first responses of the split.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--steer", type=int, default=200, help="contexts of the steering table")
     parser.add_argument("--beam", type=int, default=PUBLISHED.beam)
     parser.add_argument("--classifier", type=Path, help="a run of the 41-way classifier; the built-in one by default")
+    parser.add_argument("--replies", type=Path, default=Path("runs/replies"), help="where replies are kept")
     parser.add_argument("--out", type=Path, required=True, help="the page; the picture has its name and .svg")
     return parser.parse_args()
 
@@ -61,7 +62,7 @@ def main() -> None:
     if len({folder.resolve().name for folder in chosen.runs}) < len(chosen.runs):
         raise HarkenError("two runs have the same name; rename the folder of one")
     decoding = replace(PUBLISHED, beam=chosen.beam)
-    kept = chosen.out.with_suffix("")
+    kept = chosen.replies / chosen.out.stem
     cells, predicted, shares = {}, {}, {}
     steerable = None
     for folder in chosen.runs:

@@ -45,7 +45,8 @@ RUNS = {
     "pre-trained": Step("films-os", None, BASELINE),
     "fine-tuned": Step("empatheticdialogues", "pre-trained", BASELINE),
     "raw": Step("empatheticdialogues", None, (*BASELINE, f"text.bpe_file={FOLDER / 'meed2' / 'pre-trained'}")),
-    "joint": Step("empatheticdialogues", "os", ("network.joint=true",)),
+    "joint-os": Step("films-os", None, (OWN_LABELS, "network.joint=true")),
+    "joint-os-ed": Step("empatheticdialogues", "joint-os", ("network.joint=true",)),
 }
 """MEED2 through both of the paper's ways, its three baselines, and the ablation."""
 
