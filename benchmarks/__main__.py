@@ -22,6 +22,11 @@ def commit() -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=HERE, check=True).stdout.strip()
 
 
+def readable(value: float) -> str:
+    """Four digits, or all of a large number's before the point."""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.4g}"
+
+
 def main(names: list[str]) -> None:
     names_here = (module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
     modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names_here}
@@ -31,7 +36,7 @@ def main(names: list[str]) -> None:
             sys.exit(f"there is no benchmark '{name}'; known: {', '.join(known)}")
         print(f"{name} …", file=sys.stderr)
         module = modules[name]
-        rows = [f"| {what} | {value:.4g} | {unit} |" for what, value, unit in module.run()]
+        rows = [f"| {what} | {readable(value)} | {unit} |" for what, value, unit in module.run()]
         head = (
             f"# {name}\n\n`python -m benchmarks {name}`, {datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {machine()}.\n\n"
             f"{(module.__doc__ or '').strip()}\n\n| measure | value | unit |\n|---|---|---|\n"
