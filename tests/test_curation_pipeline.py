@@ -36,6 +36,7 @@ from harken.curation.pipeline import curate
 from harken.curation.plan import Plan, film_of
 from harken.curation.records import Source
 from harken.curation.shards import read_dialogues
+from harken.curation.stored import corpus_sources, is_corpus, read_part
 from harken.dialogue import Dialogue
 from harken.errors import HarkenError
 
@@ -323,6 +324,18 @@ def test_a_corpus_joins_the_films(films: Path, config: CurationConfig, home: Pat
         assert there.split == dialogue.split
         assert [turn.text for turn in there.turns] == [turn.text for turn in dialogue.turns]
         assert all(turn.label for turn in there.turns)
+
+
+def test_the_starter_corpus_joins_without_being_stored() -> None:
+    """File by file, each dialogue once, in its split, without the labels it has."""
+    sources = list(corpus_sources(["starter"]))
+    assert len({source.id for source in sources}) == len(sources) == 34
+    assert all(is_corpus(source) and Path(source.path).is_file() for source in sources)
+    found = {one.id: one for source in sources for one in read_part(source)}
+    own = {f"starter/{one.id}": one for one in starter_dialogues()}
+    assert found.keys() == own.keys()
+    assert all(found[name].split == one.split for name, one in own.items())
+    assert not any(turn.label for one in found.values() for turn in one.turns)
 
 
 def test_a_sample_is_its_share() -> None:

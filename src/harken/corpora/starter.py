@@ -19,6 +19,8 @@ from harken.labels import EMOTIONS
 BESIDES = ("anywhere", "smalltalk")
 """Two files beside the 32: replies that fit anyone with an emotion, whatever the story (`extra: {"anywhere": true}`), and
 greetings, thanks, questions about the listener itself, whose dialogues carry no emotion."""
+PARTS = (*EMOTIONS, *BESIDES)
+"""The files, by the names of their stems."""
 
 
 def folder() -> Path:
@@ -29,9 +31,18 @@ def folder() -> Path:
 
 def read_starter(path: Path, skips: Skips) -> Iterator[Dialogue]:
     """The dialogues of the 32 emotions, then those of the two files beside them."""
-    for name in (*EMOTIONS, *BESIDES):
-        for number, dialogue in enumerate(read_json_lines(path / f"{name}.jsonl", skips)):
-            yield replace(dialogue, split=_split(number), source="starter")
+    for name in PARTS:
+        yield from _read(path / f"{name}.jsonl", skips)
+
+
+def starter_part(name: str) -> list[Dialogue]:
+    """The dialogues of one file."""
+    return list(_read(folder() / f"{name}.jsonl", Skips()))
+
+
+def _read(path: Path, skips: Skips) -> Iterator[Dialogue]:
+    for number, dialogue in enumerate(read_json_lines(path, skips)):
+        yield replace(dialogue, split=_split(number), source="starter")
 
 
 def _split(number: int) -> Split:
