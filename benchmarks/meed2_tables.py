@@ -37,6 +37,7 @@ from harken.training.likelihoods import examples_of
 from harken.training.run import load_run
 
 RANDOM = "random"
+GOLD = "gold responses"
 
 
 def options() -> argparse.Namespace:
@@ -63,7 +64,7 @@ def main() -> None:
         raise HarkenError("two runs have the same name; rename the folder of one")
     decoding = replace(PUBLISHED, beam=chosen.beam)
     kept = chosen.replies / chosen.out.stem
-    cells, predicted, shares = {}, {}, {}
+    cells, predicted, shares = {}, {}, dict[str, dict[str, float]]()
     steerable = None
     for folder in chosen.runs:
         run = load_run(folder)
@@ -76,8 +77,10 @@ def main() -> None:
                 pairs = predictions(here, examples_of(here, chosen.split, corpus, chosen.limit))
                 predicted[key] = weighted(pairs)
                 predicted.setdefault((RANDOM, corpus), random_guesses([gold for gold, _ in pairs]))
-                records = read_replies(cells[key].replies).records
-                shares[f"{run.name} on {corpus}"] = label_shares(str(record.get("intent")) for record in records)
+                if corpus == chosen.corpora[0]:
+                    records = read_replies(cells[key].replies).records
+                    shares.setdefault(GOLD, label_shares(gold for gold, _ in pairs))
+                    shares[run.name] = label_shares(str(record.get("intent")) for record in records)
     parts = [
         f"# {chosen.out.stem}",
         f"`python -m benchmarks.meed2_tables`, {datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {machine()}; beam "

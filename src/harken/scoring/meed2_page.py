@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harken.files import atomic
 from harken.scoring.meed2 import Cell, Steered, Weighted
 from harken.scoring.score import Score
 
-_INK, _ASKED, _UNASKED = "#22303c", "#e0a43a", "#4f7ea8"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INK = "#22303c"
+_COLOURS = ("#e0a43a", "#4f7ea8", "#5b8c6a", "#b3523e", "#8a7fb0")
 
 
 def table_3(cells: Mapping[tuple[str, str], Cell]) -> str:
@@ -57,31 +62,58 @@ def steering_table(rows: Sequence[Steered]) -> str:
 
 
 def draw(path: Path, title: str, shares: Mapping[str, Mapping[str, float]], rows: Sequence[Steered]) -> None:
-    """Figure 5, the shares of the labels that occur, one bar a series; beside it the steering table as bars."""
+    """Figure 5, the shares of the frequent labels, one bar a series; beside it the steering table as bars.
+
+    Labels come in the order of the first series; those below 1 % in every series are left out.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    names = [name for name in next(iter(shares.values())) if any(one[name] > 0 for one in shares.values())]
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(13, max(4.0, 0.3 * len(names) + 1.5)), layout="constrained")
+    first = next(iter(shares.values()))
+    names = [name for name in first if any(one[name] >= 0.01 for one in shares.values())]
+    names.sort(key=lambda name: -first[name])
+    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "harken"}):
+        figure = Figure(figsize=(12, max(4.0, 0.26 * len(names) + 1.5)), layout="constrained")
         left, right = figure.subplots(1, 2)
         _bars(left, names, {series: [100 * one[name] for name in names] for series, one in shares.items()})
-        left.set(title="labels of replies", xlabel="% of replies")
-        asked = {"asked for": [row.asked.value for row in rows], "unasked": [row.unasked.value for row in rows]}
-        _bars(right, [row.intent for row in rows], asked)
-        right.set(title="intent found by the classifier", xlabel="% of replies")
-        figure.suptitle(title, color=_INK)
+        left.set_title("labels of replies, %", color=_INK, size=11, loc="left")
+        found = {"asked for": [row.asked for row in rows], "unasked": [row.unasked for row in rows]}
+        spans = {name: [(score.low, score.high) for score in scores] for name, scores in found.items()}
+        values = {name: [score.value for score in scores] for name, scores in found.items()}
+        _bars(right, [row.intent for row in rows], values, spans)
+        right.set_title("intent found by the classifier, % of replies", color=_INK, size=11, loc="left")
+        figure.suptitle(title, color=_INK, weight="bold", x=0.01, ha="left")
     with atomic(path, "wb") as stream:
-        figure.savefig(stream, format=path.suffix.removeprefix("."), dpi=120, facecolor="white")
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(
+            stream,
+            format=path.suffix.removeprefix("."),
+            dpi=120,
+            facecolor="white",
+            bbox_inches="tight",
+            metadata=metadata,
+        )
 
 
-def _bars(axes: object, names: Sequence[str], series: Mapping[str, Sequence[float]]) -> None:
-    """Horizontal bars, the series of one name under one another."""
+def _bars(
+    axes: Axes,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    spans: Mapping[str, Sequence[tuple[float | None, float | None]]] | None = None,
+) -> None:
+    """Horizontal bars, the series of one name under one another around its tick; thin lines are intervals."""
     height = 0.8 / max(1, len(series))
-    colours = (_ASKED, _UNASKED, _INK)
     for place, (name, values) in enumerate(series.items()):
-        heights = [i + place * height for i in range(len(names))]
-        axes.barh(heights, values, height=height, label=name, color=colours[place % len(colours)])  # type: ignore[attr-defined]
-    axes.set_yticks([i + 0.4 - height / 2 for i in range(len(names))], names)  # type: ignore[attr-defined]
-    axes.invert_yaxis()  # type: ignore[attr-defined]
-    axes.legend()  # type: ignore[attr-defined]
+        heights = [i + (place + 0.5) * height - 0.4 for i in range(len(names))]
+        axes.barh(heights, values, height=height, label=name, color=_COLOURS[place % len(_COLOURS)])
+        for at, (low, high) in zip(heights, (spans or {}).get(name, ()), strict=False):
+            if low is not None and high is not None:
+                axes.plot((low, high), (at, at), color=_INK, linewidth=1)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(colors=_INK, length=0, labelsize=9)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.grid(axis="x", color="#e3e7eb", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(y=0.01)
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=9, labelcolor=_INK, loc="lower right")
