@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from typing import Any
 
 from benchmarks.__main__ import commit
 from benchmarks.markdown import table
+from benchmarks.results_page import harken
 from harken.files import atomic
 from harken.runtime import machine
 
@@ -30,10 +29,9 @@ PUBLISHED = "76.69 % (Lison and Meena 2016)"
 SHARES = (0.3, 0.5, 0.7)
 
 
-def harken(*words: str) -> Any:
+def told(*words: str) -> Any:
     """What a harken command tells as JSON."""
-    command = [sys.executable, "-m", "harken", *words, "--json"]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(harken(*words, "--json"))
 
 
 def segmentation(folder: Path) -> Iterator[str]:
@@ -41,7 +39,7 @@ def segmentation(folder: Path) -> Iterator[str]:
     rows = []
     for protocol in ("sentences", "utterances"):
         words = ("curate", "train-segmenter", "meld", "--protocol", protocol, "--out", str(folder / "segmenter.json"))
-        one = next(found for found in harken(*words) if found["protocol"] == protocol)
+        one = next(found for found in told(*words) if found["protocol"] == protocol)
         classes = [f"{100 * one[name][part]:.1f}" for name in ("same", "change") for part in ("precision", "recall")]
         accuracy = f"{100 * one['accuracy']:.1f} [{100 * one['low']:.1f}, {100 * one['high']:.1f}]"
         margin = 100 * (one["accuracy"] - one["majority"])
@@ -70,7 +68,7 @@ def segmentation(folder: Path) -> Iterator[str]:
 def statistics(curated: Path) -> Iterator[str]:
     """Tables 1 and 2, and Figure 2."""
     picture = PAGE.with_suffix(".svg")
-    found = harken("curate", "stats", str(curated), "--plot", str(picture))
+    found = told("curate", "stats", str(curated), "--plot", str(picture))
     yield "\n## What is in it (Tables 1 and 2, Figure 2)\n"
     read = json.loads((curated / "manifest.json").read_text(encoding="utf-8"))["dialogues"]
     removed = ", ".join(f"{name} {count:,}" for name, count in read["removed"].items() if count)
@@ -92,21 +90,19 @@ def prefilter(classifier: Path, folder: Path) -> Iterator[str]:
     with own.open("wb") as joined:
         for name in ("films-os", "films-edos"):
             part = folder / f"{name}.jsonl"
-            subprocess.run([sys.executable, "-m", "harken", "data", "export", name, "--to", str(part)], check=True)
+            harken("data", "export", name, "--to", str(part))
             joined.write(part.read_bytes())
     harken("data", "add", "own", "--from", str(own), "--as", "films-all")
     quick = folder / "quick"
     changes = ("kind=fasttext", "corpus=films-all")
     words = ["train", "configs/intent.yaml", "--out", str(quick)]
     words += [part for change in changes for part in ("--set", change)]
-    subprocess.run([sys.executable, "-m", "harken", *words], check=True)
+    harken(*words)
     rows = []
     for share in SHARES:
         options = ("--classifier", str(classifier), "--prefilter", str(quick), "--set", f"prefilter_share={share}")
         out = folder / f"meld-{share}"
-        found = harken("curate", "run", "--corpus", "meld", "--shard-size", "1", *options, "--out", str(out))[
-            "labelled"
-        ]
+        found = told("curate", "run", "--corpus", "meld", "--shard-size", "1", *options, "--out", str(out))["labelled"]
         rows.append([f"{share:.0%}", f"{100 * found['recall']:.1f}", f"{found['recall_sample']:,}"])
     yield "\n## What a pre-filter loses\n"
     yield (

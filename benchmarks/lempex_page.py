@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 from benchmarks.__main__ import commit
 from benchmarks.markdown import table
+from benchmarks.results_page import harken, keep
 from harken.files import atomic
 from harken.runtime import machine
 
@@ -56,12 +55,6 @@ MOMENTS = {
     "hit:10421_conv:20843": "Table 8, surprise",
 }
 """The dialogues of EmpatheticDialogues whose first turn the paper prints."""
-
-
-def harken(*arguments: str) -> str:
-    """What a harken command prints."""
-    command = [sys.executable, "-m", "harken", *arguments]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def replied(run: Path) -> None:
@@ -108,6 +101,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for run in chosen.runs:
         replied(run)
+        keep(run)
     shared = [*map(str, chosen.runs), "--tokenize", "moel", "--json", "--empathy", str(chosen.empathy)]
     asked = ",".join(name for name in (*TABLE_2, *TABLE_5) if not name.startswith(("ppl", "bits")))
     found = json.loads(harken("compare", *shared, "--metrics", asked))

@@ -5,7 +5,8 @@
 
 Table 3 (held-out and zero-shot: every run on every corpus), Table 4 (the predictor beside random guessing), Figure 5 (labels
 of the replies) and the steering table of the last run that can be steered, on the first corpus. Replies and likelihoods are
-kept in runs/replies and not made again; --limit takes the first responses of the split.
+kept in runs/replies and not made again, configs and logs of the runs in docs/results; --limit takes the first responses
+of the split.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.__main__ import commit
+from benchmarks.results_page import keep
 from harken.classifiers.builtin import builtin
 from harken.classifiers.run import load_classifier
 from harken.errors import HarkenError
@@ -67,6 +69,7 @@ def main() -> None:
     cells, predicted, shares = {}, {}, dict[str, dict[str, float]]()
     steerable = None
     for folder in chosen.runs:
+        keep(folder)
         run = load_run(folder)
         steerable = run if run.generator.steerable else steerable
         for corpus in chosen.corpora:

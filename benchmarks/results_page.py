@@ -68,7 +68,7 @@ class Result:
 
 def measure(run: Path) -> None:
     """Replies and scores of a run, kept beside its log."""
-    folder = KEPT / f"{run.parent.name}-{run.name}"
+    folder = kept(run)
     model = json.loads((run / "metrics.json").read_text())["model"]
     scores: dict[str, Any] = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "commit": commit(), "machine": machine()}
     for name, options in ways(run, model).items():
@@ -79,12 +79,7 @@ def measure(run: Path) -> None:
             harken("score", str(replies), "--metrics", METRICS, "--tokenize", "moel", "--bootstrap", "0", "--json")
         )
         scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in ("config.yaml", "metrics.json"):
-        shutil.copy(run / file, folder / file)
-    if (run / "log.jsonl").exists():
-        lines = map(json.loads, (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
-        write_json_lines(folder / "log.jsonl", map(without_samples, lines))
+    keep(run)
     write_json(folder / "scores.json", scores)
     emotions = read_emotions(run) if model in MODELS else None
     if emotions is not None:
@@ -93,6 +88,22 @@ def measure(run: Path) -> None:
             picture.write(
                 drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace(">", f">{STYLE}", 1)
             )
+
+
+def kept(run: Path) -> Path:
+    """The folder of docs/results for a run."""
+    return KEPT / f"{run.parent.name}-{run.name}"
+
+
+def keep(run: Path) -> None:
+    """Config, metrics and log of a run into the repository; weights stay where they are."""
+    folder = kept(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in ("config.yaml", "metrics.json"):
+        shutil.copy(run / file, folder / file)
+    if (run / "log.jsonl").exists():
+        lines = map(json.loads, (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
+        write_json_lines(folder / "log.jsonl", map(without_samples, lines))
 
 
 def without_samples(line: dict[str, Any]) -> dict[str, Any]:
