@@ -73,9 +73,14 @@ def train(folder: Path, config: Path, changes: Iterable[str], threads: int) -> N
     if (folder / "metrics.json").exists():
         return
     print(folder, file=sys.stderr)
-    words = [sys.executable, "-m", "harken", "train", str(config), "--out", str(folder)]
-    words += [part for change in (*changes, f"runtime.threads={threads}") for part in ("--set", change)]
-    code = subprocess.run(words + ["--resume"] * (folder / "checkpoint.pt").exists(), check=False).returncode
+    words = [part for change in (*changes, f"runtime.threads={threads}") for part in ("--set", change)]
+    words += ["--resume"] * (folder / "checkpoint.pt").exists()
+    harken("train", str(config), "--out", str(folder), *words)
+
+
+def harken(*words: str) -> None:
+    """A harken command, its output shown; a mistake ends it all with the same code."""
+    code = subprocess.run([sys.executable, "-m", "harken", *words], check=False).returncode
     if code:
         sys.exit(code)
 

@@ -1,6 +1,6 @@
-"""The chain of MEED2 from subtitles to a listener: docs/results/meed2.md, and docs/results/curated.md.
+"""The chain of MEED2 from subtitles to listeners; benchmarks.curated_page and meed2_tables write what came out.
 
-    python -m benchmarks.reproduce_meed2 SUBTITLES                 what is missing: curation, labels, runs, tables
+    python -m benchmarks.reproduce_meed2 SUBTITLES                 what is missing: curation, labels, runs
     python -m benchmarks.reproduce_meed2 SUBTITLES os os-ed        of the runs only these
 
 The subtitles, with DailyDialog for want of more, become the corpora films-os and films-edos; every run starts from none,
@@ -11,20 +11,16 @@ empatheticdialogues. Stopped at any moment, it goes on where it was.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.reproduce import RUNS as FOLDER
-from benchmarks.reproduce import train
+from benchmarks.reproduce import harken, train
 
 CONFIG = Path("configs/meed2-small.yaml")
 CLASSIFIER = FOLDER / "labels" / "intent"
 TURNS = FOLDER / "labels" / "ed-turns.jsonl"
 CURATED = FOLDER / "curated" / "films"
-PAGE = Path("docs/results/meed2.md")
-STATISTICS = Path("docs/results/curated.md")
 OWN_LABELS = "text.turn_labels=null"
 """Curated corpora carry a label with every turn."""
 BASELINE = ("network.labels=false", OWN_LABELS)
@@ -49,13 +45,6 @@ RUNS = {
     "joint-os-ed": Step("empatheticdialogues", "joint-os", ("network.joint=true",)),
 }
 """MEED2 through both of the paper's ways, its three baselines, and the ablation."""
-
-
-def harken(*words: str) -> None:
-    """A harken command, its output shown."""
-    code = subprocess.run([sys.executable, "-m", "harken", *words], check=False).returncode
-    if code:
-        sys.exit(code)
 
 
 def curation(subtitles: Path, workers: int) -> None:
