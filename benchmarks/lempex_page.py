@@ -4,8 +4,9 @@
 
 Replies (beam 5) and likelihoods are made by `harken reply`, figures by `harken compare`, tested against the first run:
 perplexities, BLEU-1 and Distinct as the paper counts them (its Table 2), and the labels that the empathy classifiers
-find in replies and responses (its Table 5). Then what each run answers in the moments the paper prints (Tables 4, 7 and
-8), named by their ids in EmpatheticDialogues.
+find in replies and responses (its Table 5). The paper's perplexity is over 21,132 words of its own, so the
+likelihoods are also told in the words of the training turns (`--vocabulary`), which come nearest. Then what each run
+answers in the moments the paper prints (Tables 4, 7 and 8), named by their ids in EmpatheticDialogues.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from typing import Any
 from benchmarks.__main__ import commit
 from benchmarks.markdown import table
 from benchmarks.results_page import harken, keep
+from harken.corpora import library
 from harken.files import atomic
 from harken.runtime import machine
+from harken.text.vocabulary import TextConfig, build_vocabulary
 
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "lempex.md"
+PAPER_WORDS = "ppl-paper-words"
 TABLE_2 = {
     "ppl-utterance": "PPL, utterance mean",
+    PAPER_WORDS: "PPL, training words",
     "ppl-token": "PPL, token",
     "ppl-word": "PPL, word",
     "bits-per-character": "bits per character",
@@ -57,12 +62,24 @@ MOMENTS = {
 """The dialogues of EmpatheticDialogues whose first turn the paper prints."""
 
 
-def replied(run: Path) -> None:
-    """Replies and likelihoods of a run, where they are not there yet."""
+def replied(run: Path, words: Path) -> dict[str, Any]:
+    """Replies and likelihoods of a run, where they are not there yet; gives its perplexity in the vocabulary `words`."""
     if not (run / "replies-test.jsonl").exists():
         harken("reply", str(run), "--beam", "5")
     if not (run / "likelihoods-test.jsonl").exists():
         harken("reply", str(run), "--likelihoods")
+    fewer = run / "in-training-words.jsonl"
+    if not fewer.exists():
+        harken("reply", str(run), "--likelihoods", "--vocabulary", str(words), "--out", str(fewer))
+    [score] = json.loads(harken("score", str(fewer), "--metrics", "ppl-utterance", "--json"))["scores"]
+    return {**score, "metric": PAPER_WORDS}
+
+
+def training_words(folder: Path) -> Path:
+    """The vocabulary of every word in the training turns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    build_vocabulary(library.iterate("empatheticdialogues"), TextConfig(min_count=1)).save(folder)
+    return folder
 
 
 def figures(names: dict[str, str], systems: Sequence[dict[str, Any]]) -> str:
@@ -98,13 +115,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     parser.add_argument("--empathy", type=Path, default=Path("runs/labels"))
+    parser.add_argument("--words", type=Path, default=Path("runs/training-words"), help="Where to keep these words.")
     chosen = parser.parse_args()
+    words = training_words(chosen.words)
+    within = []
     for run in chosen.runs:
-        replied(run)
+        within.append(replied(run, words))
         keep(run)
     shared = [*map(str, chosen.runs), "--tokenize", "moel", "--json", "--empathy", str(chosen.empathy)]
     asked = ",".join(name for name in (*TABLE_2, *TABLE_5) if not name.startswith(("ppl", "bits")))
     found = json.loads(harken("compare", *shared, "--metrics", asked))
+    for system, score in zip(found["systems"], within, strict=True):
+        system["scores"].append(score)
     parts = [
         "# LEMPEx",
         f"`python -m benchmarks.lempex_page`, {datetime.now(UTC):%Y-%m-%d}, commit {commit()}, {machine()}; beam 5, "

@@ -22,6 +22,7 @@ from harken.text.batches import NO_LABEL, Batch, collate, encode_dialogues
 from harken.text.vocabulary import PAD, SOS, TextConfig, Words, build_vocabulary
 from harken.training.config import RunConfig, build_config
 from harken.training.evaluate import evaluate, summary
+from harken.training.likelihoods import merged_nll
 from harken.training.loop import train
 from harken.training.run import load_run, read_checkpoint
 from training_parts import Stop
@@ -144,6 +145,22 @@ def test_the_same_reply_whatever_the_batch(generator: Generator, batch: Batch, s
     for row in range(len(batch)):
         [alone] = decode(generator, collate_again(rows_of(batch, [row])), config)
         assert [h.tokens for h in alone] == [h.tokens for h in together[row]]
+
+
+def test_in_a_smaller_vocabulary_words_outside_count_as_one(generator: Generator, batch: Batch) -> None:
+    """Merging nothing changes nothing; merging everything but one gold word leaves it as likely and others likelier."""
+    nothing = torch.zeros(generator.n_tokens, dtype=torch.bool)
+    gold = int(batch.target[0, 0])
+    with torch.inference_mode():
+        plain = generator.nll(batch, generator.encode(batch))
+        same = merged_nll(generator, batch, generator.encode(batch), nothing)
+        merged = merged_nll(generator, batch, generator.encode(batch), torch.arange(generator.n_tokens) != gold)
+    torch.testing.assert_close(same, plain, atol=1e-4, rtol=1e-4)
+    here = (batch.target == gold) & ~batch.target_pad
+    torch.testing.assert_close(merged[here], plain[here], atol=1e-4, rtol=1e-4)
+    others = ~here & ~batch.target_pad
+    assert bool((merged[others] < plain[others]).all())
+    assert float(merged[batch.target_pad].sum()) == 0
 
 
 def test_gold_emotions_are_not_looked_at(generator: Generator, batch: Batch) -> None:

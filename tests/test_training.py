@@ -22,9 +22,12 @@ from harken.dialogue import Dialogue, Turn, examples
 from harken.errors import HarkenError
 from harken.listeners.generator import GeneratorListener, tidy
 from harken.models import MODELS
+from harken.models.contract import shifted
 from harken.models.losses import Term
 from harken.scoring.perplexity import read_likelihoods, score_likelihoods
-from harken.text.batches import encode_dialogues
+from harken.text.batches import collate, encode_dialogues, encode_example
+from harken.text.bpe import BytePairs
+from harken.text.vocabulary import SPECIALS, UNK, Words, load_vocabulary
 from harken.training.config import TrainingConfig, build_config, load_config
 from harken.training.evaluate import evaluate, summary
 from harken.training.likelihoods import likelihoods, write_likelihoods
@@ -201,6 +204,41 @@ def test_a_likelihood_file_has_both_protocols_when_asked(tmp_path: Path) -> None
     assert scores["ppl-utterance-oracle"] == pytest.approx(utterance, rel=1e-5), "Multi-TR has no use for gold emotions"
     with pytest.raises(HarkenError, match="unknown split"):
         write_likelihoods(load_run(tmp_path / "run"), "tset", out)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_likelihoods_in_a_smaller_vocabulary(tmp_path: Path) -> None:
+    """What a word outside weighs is its own and the unknown word's together: by hand, from the run's own figures."""
+    train(config(), tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    assert isinstance(run.vocabulary, Words)
+    own, rare = run.vocabulary, "windy"
+    assert rare in own.index
+    Words([word for word in own.tokens[len(SPECIALS) :] if word != rare]).save(tmp_path)
+    told = [example for dialogue in talks("rainy sunny grand windy") for example in examples(dialogue)]
+    plain, fewer = (
+        {line["id"]: line for line in likelihoods(run, told, within=words)}
+        for words in (None, load_vocabulary(tmp_path))
+    )
+    assert {line["vocabulary"] for line in fewer.values()} == {f"words-all-{len(own)}-in-{len(own) - 1}"}
+    for example in told:
+        before, after = (lines[example.id]["nll"] for lines in (plain, fewer))
+        if rare in example.response.text:
+            batch = collate([encode_example(example, own, run.config.text)])
+            with torch.inference_mode():
+                state = run.generator.encode(batch)
+                at = batch.target[0].tolist().index(own.index[rare])
+                for token in shifted(batch.target)[0, : at + 1]:
+                    p = run.generator.step(token.view(1), state).softmax(1)[0]
+            gained = torch.log((p[own.index[rare]] + p[UNK]) / p[own.index[rare]]).item()
+            assert before - after == pytest.approx(gained, rel=1e-3)
+            assert gained > 0
+        else:
+            assert after == pytest.approx(before, rel=1e-5)
+    with pytest.raises(HarkenError, match="does not know 1 words of the vocabulary, such as 'zebra'"):
+        next(likelihoods(run, told, within=Words(["zebra", "so"])))
+    with pytest.raises(HarkenError, match="for runs of whole words"):
+        next(likelihoods(run, told, within=BytePairs.train(["so rainy"] * 3, 300)))
 
 
 @pytest.mark.usefixtures("corpora")

@@ -28,6 +28,10 @@ def reply(
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Let the model see gold emotions (published protocol).")
     ] = False,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="With --likelihoods: a run whose smaller vocabulary they shall be in.", show_default=False),
+    ] = None,
 ) -> None:
     """Write the replies of a run for a split; interrupted, it goes on where it stopped."""
     from functools import partial
@@ -40,12 +44,15 @@ def reply(
     from harken.labels import label
     from harken.listeners import retrieval
     from harken.retrieval.config import is_ranker
+    from harken.text.vocabulary import load_vocabulary
     from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
 
     what = "likelihoods" if likelihoods else "replies"
     steered = "" if intent is None else f"-{label(intent).name}"
     target = out or run / f"{what}-{split}{steered}.jsonl"
+    if vocabulary and not likelihoods:
+        raise HarkenError("--vocabulary is the one likelihoods are told in; add --likelihoods or leave it out")
     with counted("Reading" if likelihoods else "Replying") as started:
         if is_ranker(run):
             if likelihoods or oracle or beam != 1 or changes or intent:
@@ -59,6 +66,11 @@ def reply(
             decoding = configs.build(
                 DecodingConfig, configs.with_overrides({"beam": beam}, changes or ()), "harken reply"
             )
-            write = write_likelihoods if likelihoods else partial(write_replies, config=decoding, intent=intent)
+            within = load_vocabulary(vocabulary) if vocabulary else None
+            write = (
+                partial(write_likelihoods, within=within)
+                if likelihoods
+                else partial(write_replies, config=decoding, intent=intent)
+            )
             count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
     typer.echo(f"{count:,} {what} in {target}")
