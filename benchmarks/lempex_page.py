@@ -1,11 +1,12 @@
 """Trained LEMPEx runs beside each other and the paper: docs/results/lempex.md.
 
-    python -m benchmarks.lempex_page runs/lempex/t5-glove runs/lempex/without-losses runs/lempex/lempex
+    python -m benchmarks.lempex_page runs/lempex/{t5-glove,without-losses,lempex,attention} --gold runs/lempex/lempex
 
 Replies (beam 5) and likelihoods are made by `harken reply`, figures by `harken compare`, tested against the first run:
 perplexities, BLEU-1 and Distinct as the paper counts them (its Table 2), and the labels that the empathy classifiers
 find in replies and responses (its Table 5). The paper's perplexity is over 21,132 words of its own, so the
-likelihoods are also told in the words of the training turns (`--vocabulary`), which come nearest. Then what each run
+likelihoods are also told in the words of the training turns (`--vocabulary`), which come nearest. The run of
+`--gold` answers a second time with exemplars filtered by the gold emotion, as the authors' code does. Then what each run
 answers in the moments the paper prints (Tables 4, 7 and 8), named by their ids in EmpatheticDialogues.
 """
 
@@ -25,9 +26,10 @@ from harken.corpora import library
 from harken.files import atomic
 from harken.runtime import machine
 from harken.text.vocabulary import TextConfig, build_vocabulary
+from harken.training.run import read_config
 
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "lempex.md"
-PAPER_WORDS = "ppl-paper-words"
+PAPER_WORDS, IN_TRAINING_WORDS = "ppl-paper-words", "in-training-words.jsonl"
 TABLE_2 = {
     "ppl-utterance": "PPL, utterance mean",
     PAPER_WORDS: "PPL, training words",
@@ -62,17 +64,36 @@ MOMENTS = {
 """The dialogues of EmpatheticDialogues whose first turn the paper prints."""
 
 
-def replied(run: Path, words: Path) -> dict[str, Any]:
-    """Replies and likelihoods of a run, where they are not there yet; gives its perplexity in the vocabulary `words`."""
-    if not (run / "replies-test.jsonl").exists():
-        harken("reply", str(run), "--beam", "5")
-    if not (run / "likelihoods-test.jsonl").exists():
-        harken("reply", str(run), "--likelihoods")
-    fewer = run / "in-training-words.jsonl"
-    if not fewer.exists():
-        harken("reply", str(run), "--likelihoods", "--vocabulary", str(words), "--out", str(fewer))
-    [score] = json.loads(harken("score", str(fewer), "--metrics", "ppl-utterance", "--json"))["scores"]
-    return {**score, "metric": PAPER_WORDS}
+def replied(run: Path, words: Path, exemplars: Path | None = None) -> tuple[Path, dict[str, Any]]:
+    """Replies and likelihoods of a run, where they are not there yet, with its own exemplars or other ones.
+
+    Gives the folder that holds them, and the perplexity in the vocabulary `words`.
+    """
+    folder = run if exemplars is None else exemplars.parent
+    made: dict[str, tuple[str, ...]] = {
+        "replies-test.jsonl": ("--beam", "5"),
+        "likelihoods-test.jsonl": ("--likelihoods",),
+        IN_TRAINING_WORDS: ("--likelihoods", "--vocabulary", str(words)),
+    }
+    guide = () if exemplars is None else ("--exemplars", str(exemplars))
+    for file, options in made.items():
+        if not (folder / file).exists():
+            harken("reply", str(run), *options, *guide, "--out", str(folder / file))
+    scored = harken("score", str(folder / IN_TRAINING_WORDS), "--metrics", "ppl-utterance", "--json")
+    [score] = json.loads(scored)["scores"]
+    return folder, {**score, "metric": PAPER_WORDS}
+
+
+def gold_exemplars(run: Path) -> Path:
+    """Exemplars of the test split filtered by gold emotions, in a folder beside the run."""
+    guides = read_config(run).text.exemplars
+    assert guides is not None and guides.index is not None, f"{run} is not guided by exemplars"
+    file = run.with_name(f"{run.name}-gold") / "exemplars.jsonl"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        leak = ("--split", "test", "--filter", "gold")
+        harken("retrieve", str(guides.index), *leak, "-k", f"{guides.q}", "--out", str(file))
+    return file
 
 
 def training_words(folder: Path) -> Path:
@@ -114,18 +135,20 @@ def examples(runs: Sequence[Path]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--gold", nargs="*", type=Path, default=[], metavar="RUN")
     parser.add_argument("--empathy", type=Path, default=Path("runs/labels"))
     parser.add_argument("--words", type=Path, default=Path("runs/training-words"), help="Where to keep these words.")
     chosen = parser.parse_args()
     words = training_words(chosen.words)
-    within = []
+    answered = [replied(run, words) for run in chosen.runs]
+    answered += [replied(run, words, gold_exemplars(run)) for run in chosen.gold]
     for run in chosen.runs:
-        within.append(replied(run, words))
         keep(run)
-    shared = [*map(str, chosen.runs), "--tokenize", "moel", "--json", "--empathy", str(chosen.empathy)]
+    folders = [folder for folder, _ in answered]
+    shared = [*map(str, folders), "--tokenize", "moel", "--json", "--empathy", str(chosen.empathy)]
     asked = ",".join(name for name in (*TABLE_2, *TABLE_5) if not name.startswith(("ppl", "bits")))
     found = json.loads(harken("compare", *shared, "--metrics", asked))
-    for system, score in zip(found["systems"], within, strict=True):
+    for system, score in zip(found["systems"], (score for _, score in answered), strict=True):
         system["scores"].append(score)
     parts = [
         "# LEMPEx",
@@ -137,7 +160,7 @@ def main() -> None:
         "## Empathy of replies beside that of the responses (Table 5)",
         figures(TABLE_5, found["systems"]),
         "## The paper's moments (Tables 4, 7 and 8)",
-        examples(chosen.runs),
+        examples(folders),
     ]
     with atomic(PAGE) as page:
         page.write("\n\n".join(parts) + "\n")

@@ -13,7 +13,7 @@ from harken.exemplar_files import Filter, Guidance, Header, write_exemplars
 from harken.label_files import Header as LabelHeader
 from harken.label_files import LabelledText, Made, write_labels
 from harken.labels import LABELS
-from harken.text.annotations import ExemplarsConfig, TurnLabelsConfig, annotator
+from harken.text.annotations import ExemplarsConfig, TurnLabelsConfig, annotator, guided_by
 from harken.text.batches import NO_LABEL, NO_LEVEL, collate, encode_example
 from harken.text.vocabulary import CLS, TextConfig, Words
 
@@ -71,6 +71,14 @@ def test_exemplars_by_id_and_as_tensors(tmp_path: Path) -> None:
     assert batch.relevance.tolist() == [pytest.approx([0.9, 0.5]), [0.25, 0.0]]
     one = TextConfig(exemplars=ExemplarsConfig(files=(tmp_path / "e.jsonl",), q=1))
     assert both(one)[0].exemplars == (("oh sorry", 0.9),)
+
+
+def test_other_exemplars_for_a_trained_run(tmp_path: Path) -> None:
+    config = TextConfig(exemplars=ExemplarsConfig(files=(tmp_path / "lost.jsonl",), q=1, filter="gold"))
+    guided = guided_by(config, exemplar_file(tmp_path / "e.jsonl"))
+    assert both(guided)[0].exemplars == (("oh sorry", 0.9),)
+    with pytest.raises(HarkenError, match="not guided by exemplars"):
+        guided_by(TextConfig(), tmp_path / "e.jsonl")
 
 
 def test_levels_and_sentiment(tmp_path: Path) -> None:

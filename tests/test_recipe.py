@@ -214,6 +214,19 @@ def test_lempex_from_nothing(place: Path, harken: Harken) -> None:
         t.text for d in talks() for t in d.turns if t.role == "listener"
     }
 
+    index = str(first.text.exemplars.index)
+    code, _, err = harken("retrieve", index, "--split", "test", "--filter", "gold", "-k", "2", "--out", "gold.jsonl")
+    assert code == 0, err
+    for more in ([], ["--exemplars", "gold.jsonl"]):
+        code, _, err = harken("reply", "runs/lempex", "--likelihoods", *more)
+        assert code == 0, err
+    own, gold = (
+        [json.loads(line)["nll"] for line in Path(f"runs/lempex/likelihoods-test{name}.jsonl").open(encoding="utf-8")]
+        for name in ("", "-gold")
+    )
+    assert len(own) == len(gold)
+    assert own != gold, "other exemplars, other replies"
+
 
 @pytest.mark.slow
 def test_an_interrupted_recipe_goes_on(place: Path) -> None:

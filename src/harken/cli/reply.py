@@ -11,7 +11,9 @@ import typer
 def reply(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     split: Annotated[str, typer.Option(help="train, valid or test.")] = "test",
-    out: Annotated[Path | None, typer.Option(help="The file; RUN/replies-SPLIT[-INTENT].jsonl by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; RUN/replies-SPLIT[-INTENT][-EXEMPLARS].jsonl by default.")
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses of the beam; 1 is greedy.")] = 1,
     changes: Annotated[
         list[str] | None,
@@ -28,12 +30,17 @@ def reply(
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Let the model see gold emotions (published protocol).")
     ] = False,
+    exemplars: Annotated[
+        Path | None,
+        typer.Option(help="An exemplar file in place of the run's own (harken retrieve).", show_default=False),
+    ] = None,
     vocabulary: Annotated[
         Path | None,
         typer.Option(help="With --likelihoods: a run whose smaller vocabulary they shall be in.", show_default=False),
     ] = None,
 ) -> None:
     """Write the replies of a run for a split; interrupted, it goes on where it stopped."""
+    from dataclasses import replace
     from functools import partial
 
     from harken import config as configs
@@ -44,20 +51,22 @@ def reply(
     from harken.labels import label
     from harken.listeners import retrieval
     from harken.retrieval.config import is_ranker
+    from harken.text.annotations import guided_by
     from harken.text.vocabulary import load_vocabulary
     from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
 
     what = "likelihoods" if likelihoods else "replies"
     steered = "" if intent is None else f"-{label(intent).name}"
-    target = out or run / f"{what}-{split}{steered}.jsonl"
+    guided = "" if exemplars is None else f"-{exemplars.stem}"
+    target = out or run / f"{what}-{split}{steered}{guided}.jsonl"
     if vocabulary and not likelihoods:
         raise HarkenError("--vocabulary is the one likelihoods are told in; add --likelihoods or leave it out")
     with counted("Reading" if likelihoods else "Replying") as started:
         if is_ranker(run):
-            if likelihoods or oracle or beam != 1 or changes or intent:
+            if likelihoods or oracle or beam != 1 or changes or intent or exemplars:
                 raise HarkenError(
-                    f"{run}: a ranker chooses replies; it has no likelihoods, beam, oracle, intent or decoding"
+                    f"{run}: a ranker chooses replies; it has no likelihoods, beam, oracle, intent, exemplars or decoding"
                 )
             count = retrieval.write_replies(run, split, target, corpus=corpus, limit=limit, started=started)
         else:
@@ -72,5 +81,8 @@ def reply(
                 if likelihoods
                 else partial(write_replies, config=decoding, intent=intent)
             )
-            count = write(load_run(run), split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
+            used = load_run(run)
+            if exemplars:
+                used = replace(used, config=replace(used.config, text=guided_by(used.config.text, exemplars)))
+            count = write(used, split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
     typer.echo(f"{count:,} {what} in {target}")

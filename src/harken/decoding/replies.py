@@ -146,6 +146,8 @@ def write_replies(
     chosen = examples_of(run, split, corpus, limit)
     head = {"run": run.name, "split": split, "oracle": oracle, "limit": limit, "decoding": asdict(config)}
     head |= {} if intent is None else {"intent": intent}
+    guides = run.config.text.exemplars
+    head |= {} if guides is None else {"exemplars": list(map(str, guides.files))}
 
     def made(left: Sequence[Example]) -> Iterator[dict[str, Any]]:
         model, words, text = run.generator, run.vocabulary, run.config.text

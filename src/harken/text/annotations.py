@@ -95,6 +95,14 @@ def exemplars(config: ExemplarsConfig, corpus_sha256: str | None = None) -> Labe
     return attach
 
 
+def guided_by(config: TextConfig, path: Path) -> TextConfig:
+    """The same text with the exemplars of another file, whatever its filter."""
+    if config.exemplars is None:
+        raise HarkenError(f"{path}: the run is not guided by exemplars, so it cannot use others")
+    header, _ = read_exemplars(path)
+    return replace(config, exemplars=replace(config.exemplars, files=(path,), filter=header.filter))
+
+
 def _check(path: Path, header: Header, config: ExemplarsConfig, corpus_sha256: str | None) -> None:
     again = f"write it again with: harken retrieve INDEX --split {header.split} --out {path}"
     if corpus_sha256 is not None and header.corpus_sha256 != corpus_sha256:
