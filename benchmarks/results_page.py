@@ -210,6 +210,7 @@ def write_page(found: list[Result]) -> None:
         *section("labels", "Labels", labels_table(KEPT)),
         *section("rankers", "Retrieval", rankers_table(KEPT)),
         *section("exemplars", "Exemplars", (KEPT / "exemplars-examples.md").read_text(encoding="utf-8").strip()),
+        *section("guided", "Replies guided by exemplars", included("lempex")),
         *section("subtitles", "From subtitles to dialogues", included("curation")),
         *section("controllable", "Replies in a chosen emotion or intent", included("meed2")),
     ]

@@ -221,7 +221,7 @@ def test_lempex_from_nothing(place: Path, harken: Harken) -> None:
         code, _, err = harken("reply", "runs/lempex", "--likelihoods", *more)
         assert code == 0, err
     own, gold = (
-        [json.loads(line)["nll"] for line in Path(f"runs/lempex/likelihoods-test{name}.jsonl").open(encoding="utf-8")]
+        [json.loads(line)["nll"] for line in Path(f"runs/lempex/likelihoods-test{name}.jsonl").read_text().splitlines()]
         for name in ("", "-gold")
     )
     assert len(own) == len(gold)

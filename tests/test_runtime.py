@@ -36,6 +36,16 @@ def test_threads_are_set() -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.skipif(not torch.set_flush_denormal(False), reason="this processor cannot flush small numbers to nought")
+def test_numbers_too_small_for_full_precision_are_nought() -> None:
+    torch.set_flush_denormal(False)
+    small = torch.full((64,), 1e-37)
+    assert float((small * 0.01).sum()) > 0
+    start(RuntimeConfig())
+    assert float((small * 0.01).sum()) == 0
+    assert float(small.sum()) > 0, "an ordinary number"
+
+
 def test_a_wrong_device_or_thread_count_is_told() -> None:
     with pytest.raises(HarkenError, match="unknown"):
         device("gpu9")
