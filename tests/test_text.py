@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zipfile
 from pathlib import Path
 
@@ -186,6 +187,16 @@ def test_batches_are_of_like_length_and_epochs_differ() -> None:
     assert padding / sum(lengths) < 0.03
     assert order != epoch_order(rows(lengths), 16, seed=1, epoch=1)
     assert order != epoch_order(rows(lengths), 16, seed=2, epoch=0)
+
+
+def test_neither_contexts_nor_targets_waste_much_on_padding() -> None:
+    draw = random.Random(3)
+    pairs = [(1 + int(draw.gammavariate(3, 12)), 1 + int(draw.gammavariate(3, 4.5))) for _ in range(12_800)]
+    made = [Encoded([CLS] * s, [CLS] * s, [EOS] * t, [], 0) for s, t in pairs]
+    order = epoch_order(made, 64, seed=1, epoch=0)
+    for side, most in ((0, 1.25), (1, 1.35)):
+        padded = sum(len(batch) * max(pairs[i][side] for i in batch) for batch in order)
+        assert padded < most * sum(pair[side] for pair in pairs)
 
 
 def test_scoring_order_covers_every_row() -> None:

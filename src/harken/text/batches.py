@@ -190,30 +190,36 @@ def _padded(sequences: Sequence[Sequence[int]], filling: int = PAD, least: int =
 
 
 def epoch_order(rows: Sequence[Encoded], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
-    """The batches of an epoch as row numbers, rows of like length together."""
-    return order_by_length([_length(row) for row in rows], batch_size, seed=seed, epoch=epoch)
+    """The batches of an epoch as row numbers, rows of like length together.
+
+    Two lengths need larger pools than one: the decoder's work goes with the longest target of a batch.
+    """
+    return order_by_length([_length(row) for row in rows], batch_size, seed=seed, epoch=epoch, pool=4 * POOL)
 
 
-def order_by_length(lengths: Sequence[Any], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
+def order_by_length(
+    lengths: Sequence[Any], batch_size: int, *, seed: int, epoch: int, pool: int = POOL
+) -> list[list[int]]:
     """The batches of an epoch as row numbers: shuffled, sorted by length within pools, the batches shuffled again."""
     shuffle = random.Random(f"{seed}:{epoch}")
     order = list(range(len(lengths)))
     shuffle.shuffle(order)
     batches: list[list[int]] = []
-    for start in range(0, len(order), batch_size * POOL):
-        pool = sorted(order[start : start + batch_size * POOL], key=lengths.__getitem__)
-        batches += [pool[at : at + batch_size] for at in range(0, len(pool), batch_size)]
+    for start in range(0, len(order), batch_size * pool):
+        alike = sorted(order[start : start + batch_size * pool], key=lengths.__getitem__)
+        batches += [alike[at : at + batch_size] for at in range(0, len(alike), batch_size)]
     shuffle.shuffle(batches)
     return batches
 
 
 def in_order_of_length(rows: Sequence[Encoded], batch_size: int) -> Iterator[tuple[list[int], Batch]]:
-    """Row numbers and batch, shortest first: for scoring and replying, where the order does not matter."""
+    """Row numbers and batch, short ones first: for scoring and replying, where the order does not matter."""
     order = sorted(range(len(rows)), key=lambda i: _length(rows[i]))
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         yield chosen, collate([rows[i] for i in chosen])
 
 
-def _length(row: Encoded) -> tuple[int, int]:
-    return len(row.context), len(row.target)
+def _length(row: Encoded) -> tuple[int, int, int]:
+    """Rows side by side in this order have contexts of about one length and targets of nearly one."""
+    return math.isqrt(len(row.context)), len(row.target), len(row.context)
