@@ -34,6 +34,7 @@ from harken.training.likelihoods import likelihoods, write_likelihoods
 from harken.training.loop import objective, train
 from harken.training.optimisers import learning_rate
 from harken.training.run import load_run, read_checkpoint, read_weights, write_weights
+from harken.training.session import open_session
 from harken.training.watch import Progress, TensorBoard
 from training_parts import Stop
 
@@ -111,6 +112,9 @@ def test_the_objective_by_hand() -> None:
     }
     assert objective(terms, terms, TrainingConfig(summed=("response",), weights={"emotion": 0.5})).item() == 13.0
     assert objective(terms, terms, TrainingConfig()).item() == 5.0
+    assert objective(terms, terms, TrainingConfig(), usual={"response": 8.0}).item() == 3.5, (
+        "short: 4 words where 8 are usual"
+    )
     doubled = {name: term + term for name, term in terms.items()}
     assert objective(terms, doubled, TrainingConfig(), processes=2).item() == 5.0, (
         "two processes with half the batch each"
@@ -191,6 +195,19 @@ def test_figures_do_not_depend_on_the_batch_size(tmp_path: Path) -> None:
     assert (first["words"], first["characters"]) == (5, len("So rainy! I hear you."))
     hits = sum(line["predicted_emotion"] == line["emotion"] for line in each)
     assert hits / len(told) == pytest.approx(one["emotion_top1"], abs=1e-5)
+
+
+@pytest.mark.usefixtures("corpora")
+def test_a_word_weighs_the_same_in_every_batch(tmp_path: Path) -> None:
+    """What the losses of four batches of a row each are divided by: the same count, and all four together their words."""
+    settings = config(training={"batch_size": 1})
+    session = open_session(settings, tmp_path / "run", resume=False, sample=None, watchers=())
+    words = sum(len(row.target) for row in session.material.rows["train"])
+    assert session.usual["response"] == words / 4
+    whole = open_session(
+        config(training={"batch_size": 64}), tmp_path / "whole", resume=False, sample=None, watchers=()
+    )
+    assert whole.usual["response"] == words, "no batch has more rows than there are"
 
 
 @pytest.mark.usefixtures("corpora")

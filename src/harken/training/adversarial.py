@@ -100,7 +100,8 @@ def train(
             if turn != "critics" or whole["semantic_critic"].count > 0:
                 adams[moving].zero_grad(set_to_none=True)
                 if any(term.sum.requires_grad for term in terms.values()):  # else only other processes heard something
-                    torch.autograd.backward(objective(terms, whole, training, session.world.num_processes))
+                    shared = session.world.num_processes
+                    torch.autograd.backward(objective(terms, whole, training, shared, session.usual))
                 _move(critics if turn == "critics" else generator, adams[moving], rate, training.clip, session.world)
             session.stepped(whole, rate)
             if stop:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ def train(
             terms: dict[str, Term] = model(batch)
             whole, stop = session.agree(terms)
             prepared.zero_grad(set_to_none=True)
-            world.backward(objective(terms, whole, training, world.num_processes))
+            world.backward(objective(terms, whole, training, world.num_processes, session.usual))
             if training.clip is not None:
                 world.clip_grad_norm_(model.parameters(), training.clip)
             prepared.step()
@@ -58,18 +59,23 @@ def train(
 
 
 def objective(
-    terms: Mapping[str, Term], whole: Mapping[str, Term], config: TrainingConfig, processes: int = 1
+    terms: Mapping[str, Term],
+    whole: Mapping[str, Term],
+    config: TrainingConfig,
+    processes: int = 1,
+    usual: Mapping[str, float] = MappingProxyType({}),
 ) -> Tensor:
     """The number to minimise: each trained term summed, or averaged over the whole batch, weighted, added up.
 
     `terms` are this process's, `whole` those of all. Processes average their gradients, so each counts its share
-    `processes` times.
+    `processes` times. A term with a `usual` count is divided by it instead of by the batch's own: batches are of like
+    length, and a word must not weigh more for being in a batch of short responses.
     """
     parts = []
     for name, term in terms.items():
         if term.sum.requires_grad:
-            value = term.sum if name in config.summed else term.sum / whole[name].count.clamp(min=1)
-            parts.append(config.weights.get(name, 1.0) * value)
+            count = 1.0 if name in config.summed else usual.get(name, whole[name].count.clamp(min=1))
+            parts.append(config.weights.get(name, 1.0) * term.sum / count)
     return torch.stack(parts).sum() * processes
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -85,6 +86,12 @@ class Session:
                 optimiser.load_state_dict(self.checkpoint["optimisers"][name])
             self.progress = Progress(**self.checkpoint["progress"])
         self.began = time.monotonic() - self.progress.seconds
+
+    @cached_property
+    def usual(self) -> dict[str, float]:
+        """How many words the responses of a batch have in the mean."""
+        lengths = [len(row.target) for row in self.material.rows["train"]]
+        return {"response": min(self.config.training.batch_size, len(lengths)) * sum(lengths) / len(lengths)}
 
     def batches(self, over: Callable[[], bool] | None = None) -> Iterator[Batch]:
         """This process's rows of each batch, from where the run stands until it is over; random numbers are set.
