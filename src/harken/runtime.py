@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import platform
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,18 +48,30 @@ def cache() -> Path:
 
 
 def start(config: RuntimeConfig) -> torch.device:
-    """Set the threads, seed every generator, and give the device to compute on.
-
-    Numbers too small for float32's full precision count as nought: processors multiply them many times slower, and T5,
-    whose attention is not scaled, makes enough of them in its gradients to double the time of a step.
-    """
+    """Set the threads, seed every generator, and give the device to compute on."""
     import torch
 
-    torch.set_flush_denormal(True)  # before the threads, which inherit it
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     seed_everything(config.seed)
     return device(config.device)
+
+
+@contextmanager
+def subnormals_flushed() -> Iterator[None]:
+    """While this lasts, numbers too small for float32's full precision count as nought, where the processor can.
+
+    It multiplies them many times slower, and T5, whose attention is not scaled, makes enough of them in its gradients
+    to double the time of a step.
+    """
+    import torch
+
+    before = (torch.full((), 1e-37) * 0.01).item() == 0
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
 
 
 def seed_everything(seed: int) -> None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 def train(config: RunConfig, folder: Path, **options: Any) -> dict[str, Any]:
     """Train by the loop the model names (see `loop.train` for the options); gives what `metrics.json` holds."""
     from harken.models import MODELS
+    from harken.runtime import subnormals_flushed
     from harken.training import adversarial, loop
 
     pages = {"likelihood": loop.train, "adversarial": adversarial.train}
-    return pages[MODELS[config.model].loop](config, folder, **options)
+    with subnormals_flushed():
+        return pages[MODELS[config.model].loop](config, folder, **options)
