@@ -166,6 +166,8 @@ def read_pairs(lines: list[dict[str, str]]) -> list[tuple[str, str]]:
         (("run", "--intent", "encourging"), "did you mean 'encouraging'"),
         (("baseline", "--intent", "wishing"), "this model cannot be asked for 'wishing'"),
         (("run", "--intent", "wishing", "--oracle"), "leave out --likelihoods and --oracle"),
+        (("run", "--vocabulary", "run"), "add --likelihoods or leave it out"),
+        (("run", "--exemplars", "found.jsonl"), "the run is not guided by exemplars"),
     ],
 )
 def test_mistakes_of_a_steered_file(place: Path, harken: Harken, arguments: tuple[str, ...], message: str) -> None:

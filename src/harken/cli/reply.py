@@ -40,7 +40,6 @@ def reply(
     ] = None,
 ) -> None:
     """Write the replies of a run for a split; interrupted, it goes on where it stopped."""
-    from dataclasses import replace
     from functools import partial
 
     from harken import config as configs
@@ -51,7 +50,6 @@ def reply(
     from harken.labels import label
     from harken.listeners import retrieval
     from harken.retrieval.config import is_ranker
-    from harken.text.annotations import guided_by
     from harken.text.vocabulary import load_vocabulary
     from harken.training.likelihoods import write_likelihoods
     from harken.training.run import load_run
@@ -81,8 +79,6 @@ def reply(
                 if likelihoods
                 else partial(write_replies, config=decoding, intent=intent)
             )
-            used = load_run(run)
-            if exemplars:
-                used = replace(used, config=replace(used.config, text=guided_by(used.config.text, exemplars)))
+            used = load_run(run).guided_by(exemplars) if exemplars else load_run(run)
             count = write(used, split, target, corpus=corpus, limit=limit, oracle=oracle, started=started)
     typer.echo(f"{count:,} {what} in {target}")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from harken.errors import HarkenError
 from harken.files import atomic
 from harken.models import MODELS
 from harken.models.contract import Generator
+from harken.text.annotations import guided_by
 from harken.text.vocabulary import Vocabulary, load_vocabulary
 from harken.training.config import RunConfig, build_config
 
@@ -43,6 +44,10 @@ class Run:
     def name(self) -> str:
         """The folder's name."""
         return self.folder.resolve().name
+
+    def guided_by(self, exemplars: Path) -> Run:
+        """The same run with the exemplars of another file."""
+        return replace(self, config=replace(self.config, text=guided_by(self.config.text, exemplars)))
 
 
 def build(config: RunConfig, vocabulary: Vocabulary) -> Generator:
