@@ -24,6 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "multi-tr": (),
     "moel": (),
     "mime": (),
+    "house-first": (),
     "house": (),
     "empdg": (),
     "mime-full": SHORT,
@@ -45,8 +46,8 @@ GOING_ON = (
     "training.validate_every=1000",
 )
 """How an honest run goes on from a published one: at the rate that Noam's schedule has come down to."""
-LARGER_BATCHES = {"house": ("training.max_steps=1000", "training.validate_every=250")}
-"""Where fewer steps see as much."""
+FIRST = {"house": "house-first"}
+"""Second stages, and the first that they go on from, in both protocols."""
 
 
 def plan() -> list[str]:
@@ -63,8 +64,10 @@ def changes(run: str, vectors: Path) -> list[str]:
     """What a run changes in its config."""
     protocol, _, name = run.partition("/")
     found = [*PROTOCOLS[protocol], *NAMES[name], f"text.vectors={vectors}"]
-    if protocol == "honest":
-        found += [*GOING_ON, *LARGER_BATCHES.get(name, ()), f"start_from={RUNS / 'published' / name}"]
+    if name in FIRST:
+        found.append(f"start_from={RUNS / 'published' / FIRST[name]}")
+    elif protocol == "honest":
+        found += [*GOING_ON, f"start_from={RUNS / 'published' / name}"]
     return found
 
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from benchmarks import markdown
 from benchmarks.__main__ import commit
-from benchmarks.reproduce import PROTOCOLS
+from benchmarks.curves import draw, read_curve
+from benchmarks.reproduce import FIRST, PROTOCOLS
 from benchmarks.results_labels import labels_table, rankers_table
 from harken.files import atomic, write_json, write_json_lines
 from harken.models import MODELS
@@ -34,7 +35,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results"
 METRICS = "bleu-moses,bleu-avg,distinct-1,distinct-2,length"
 DECODINGS: dict[str, tuple[str, ...]] = {"greedy": ("--beam", "1"), "beam 5": ("--beam", "5")}
-MAP = "emotions.svg"
+MAP, CURVES = "emotions.svg", "curves.svg"
 TITLES = (
     "run",
     "perplexity, utterance mean",
@@ -80,6 +81,8 @@ def measure(run: Path) -> None:
         )
         scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
     keep(run)
+    if run.name in FIRST:
+        keep(run.parent.with_name("published") / FIRST[run.name])
     write_json(folder / "scores.json", scores)
     emotions = read_emotions(run) if model in MODELS else None
     if emotions is not None:
@@ -172,6 +175,14 @@ def table(found: list[Result]) -> str:
     return markdown.table(TITLES, rows)
 
 
+def learnt(found: list[Result]) -> str:
+    """How the runs learnt, as a picture; nothing for none."""
+    if not found:
+        return ""
+    draw(KEPT / CURVES, [read_curve(KEPT / f"{result.protocol}-{result.name}", result.name) for result in found])
+    return f"![Validation perplexity and emotion accuracy over the examples seen](results/{CURVES})"
+
+
 def maps(found: list[Result]) -> str:
     """The plots of emotion vectors."""
     return "\n\n".join(
@@ -199,11 +210,10 @@ def write_page(found: list[Result]) -> None:
     """docs/results.md."""
     published = [result for result in found if result.protocol == "published"]
     ablated = [result for result in published if result.name.startswith("mime-")]
+    whole = [result for result in published if result not in ablated]
     parts = [
         (KEPT / "head.md").read_text(encoding="utf-8").rstrip(),
-        *section(
-            "published", "The published protocol", table([r for r in published if not r.name.startswith("mime-")])
-        ),
+        *section("published", "The published protocol", f"{table(whole)}\n\n{learnt(whole)}".strip()),
         *section("ablations", "MIME's ablations", table(ablated) if len(ablated) > 1 else ""),
         *section("emotions", "The emotions as the models know them", maps(published)),
         *section("honest", "The honest protocol", table([r for r in found if r.protocol == "honest"])),

@@ -1,0 +1,79 @@
+"""How runs learnt, drawn from their logs: validation perplexity and emotion accuracy over the examples seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from harken.files import atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INK, _PALE = "#22303c", "#7b8794"
+_COLOURS = ("#4f7ea8", "#e0a43a", "#5b8c6a", "#b3523e", "#8a7fb0", "#7b8794")
+_MARKS = "os^Dvp"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run's validations: thousands of examples seen, and what was measured then."""
+
+    name: str
+    seen: tuple[float, ...]
+    perplexity: tuple[float, ...]
+    accuracy: tuple[float | None, ...]
+    """The first choice of emotion, in per cent; None for a model that reads none."""
+
+
+def read_curve(folder: Path, name: str) -> Curve:
+    """The validations in `log.jsonl` of a run's folder; a validation done twice after a stop counts as done last."""
+    config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    lines = map(json.loads, (folder / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    found: dict[int, dict[str, Any]] = {line["step"]: line["valid"] for line in lines if "valid" in line}
+    return Curve(
+        name,
+        tuple(step * config["training"]["batch_size"] / 1000 for step in sorted(found)),
+        tuple(found[step]["perplexity_utterance_mean"] for step in sorted(found)),
+        tuple(None if (hit := found[step].get("emotion_top1")) is None else 100 * hit for step in sorted(found)),
+    )
+
+
+def draw(path: Path, curves: Sequence[Curve]) -> None:
+    """Perplexity on the left, accuracy on the right; a ring around the best validation of each run."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "harken"}):
+        figure = Figure(figsize=(11, 4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for place, curve in enumerate(curves):
+            colour, mark = _COLOURS[place % len(_COLOURS)], _MARKS[place % len(_MARKS)]
+            style = {"color": colour, "marker": mark, "markersize": 4, "linewidth": 1.4, "label": curve.name}
+            left.plot(curve.seen, curve.perplexity, **style)
+            best = min(range(len(curve.seen)), key=curve.perplexity.__getitem__)
+            left.plot(curve.seen[best], curve.perplexity[best], "o", color=colour, markersize=10, fillstyle="none")
+            if all(hit is not None for hit in curve.accuracy):
+                right.plot(curve.seen, curve.accuracy, **style)
+        left.set_yscale("log")
+        _furnish(left, "perplexity on validation (utterance mean)", (30, 35, 40, 50, 60, 75))
+        _furnish(right, "emotion on validation, %", ())
+        with atomic(path, "wb") as stream:
+            figure.savefig(stream, format="svg", facecolor="white", metadata={"Date": None})
+
+
+def _furnish(axes: Axes, title: str, ticks: Iterable[float]) -> None:
+    axes.set_title(title, color=_INK, size=11, loc="left", weight="bold")
+    axes.set_xlabel("thousands of examples seen", color=_PALE, size=9)
+    if ticks:
+        axes.set_yticks(list(ticks), [f"{tick:g}" for tick in ticks])
+        axes.set_yticks([], minor=True)
+    axes.tick_params(colors=_INK, length=0, labelsize=8.5)
+    axes.grid(color="#e4e7eb", linewidth=0.6)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8.5, labelcolor=_INK)
