@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from harken.files import atomic
+from harken.pictures import GRID, INK, PALE, SERIES, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_INK, _PALE = "#22303c", "#7b8794"
-_COLOURS = ("#4f7ea8", "#e0a43a", "#5b8c6a", "#b3523e", "#8a7fb0", "#7b8794")
 _MARKS = "os^Dvp"
 
 
@@ -46,14 +44,13 @@ def read_curve(folder: Path, name: str) -> Curve:
 
 def draw(path: Path, curves: Sequence[Curve]) -> None:
     """Perplexity on the left, accuracy on the right; a ring around the best validation of each run."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "harken"}):
+    with styled():
         figure = Figure(figsize=(11, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
         for place, curve in enumerate(curves):
-            colour, mark = _COLOURS[place % len(_COLOURS)], _MARKS[place % len(_MARKS)]
+            colour, mark = SERIES[place % len(SERIES)], _MARKS[place % len(_MARKS)]
             style = {"color": colour, "marker": mark, "markersize": 4, "linewidth": 1.4, "label": curve.name}
             left.plot(curve.seen, curve.perplexity, **style)
             best = min(range(len(curve.seen)), key=curve.perplexity.__getitem__)
@@ -63,17 +60,16 @@ def draw(path: Path, curves: Sequence[Curve]) -> None:
         left.set_yscale("log")
         _furnish(left, "perplexity on validation (utterance mean)", (30, 35, 40, 50, 60, 75))
         _furnish(right, "emotion on validation, %", ())
-        with atomic(path, "wb") as stream:
-            figure.savefig(stream, format="svg", facecolor="white", metadata={"Date": None})
+    save(figure, path)
 
 
 def _furnish(axes: Axes, title: str, ticks: Iterable[float]) -> None:
-    axes.set_title(title, color=_INK, size=11, loc="left", weight="bold")
-    axes.set_xlabel("thousands of examples seen", color=_PALE, size=9)
+    axes.set_title(title, color=INK, size=11, loc="left", weight="bold")
+    axes.set_xlabel("thousands of examples seen", color=PALE, size=9)
     if ticks:
         axes.set_yticks(list(ticks), [f"{tick:g}" for tick in ticks])
         axes.set_yticks([], minor=True)
-    axes.tick_params(colors=_INK, length=0, labelsize=8.5)
-    axes.grid(color="#e4e7eb", linewidth=0.6)
+    axes.tick_params(colors=INK, length=0, labelsize=8.5)
+    axes.grid(color=GRID, linewidth=0.6)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8.5, labelcolor=_INK)
+    axes.legend(frameon=False, fontsize=8.5, labelcolor=INK)

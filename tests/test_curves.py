@@ -20,7 +20,13 @@ def valid(step: int, perplexity: float, **more: float) -> dict[str, object]:
 
 
 def test_validations_over_examples_the_last_of_a_step_counts(tmp_path: Path) -> None:
-    lines = [{"note": "begun"}, {"step": 50, "nll": 4.0}, valid(500, 60.0), valid(1000, 45.0), valid(500, 59.0)]
+    lines: list[dict[str, object]] = [
+        {"note": "begun"},
+        {"step": 50, "nll": 4.0},
+        valid(500, 60.0),
+        valid(1000, 45.0),
+        valid(500, 59.0),
+    ]
     curve = read_curve(write_run(tmp_path / "run", 64, lines), "house")
     assert curve == Curve("house", (32.0, 64.0), (59.0, 45.0), (None, None))
 

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from harken.corpora.stats import Stats
 from harken.errors import HarkenError
-from harken.files import atomic
 from harken.labels import polarity
+from harken.pictures import INK, PALE, POLARITIES, picture_format, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg", "pdf")
-_INK, _PALE = "#22303c", "#7b8794"
-_COLOURS = {"positive": "#e0a43a", "negative": "#4f7ea8"}
 _ROW, _HEAD, _MARGIN = 0.27, 1.15, 0.35
 _NAME, _BARS = 1.55, 3.0
 _CHARACTER = 0.083
@@ -24,21 +21,14 @@ _CHARACTER = 0.083
 
 def plot_stats(stats: Stats, path: Path, title: str) -> None:
     """Draw `stats` into a PNG, SVG or PDF file, as the file's name says."""
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise HarkenError(f"{path}: cannot draw '{path.suffix}' files; end the name in .{', .'.join(FORMATS)}")
+    picture_format(path)
     if not stats.emotions:
         raise HarkenError(f"{title} has no dialogue with an emotion, so there is nothing to draw")
-    figure = draw(stats, title)
-    with atomic(path, "wb") as stream:
-        figure.savefig(
-            stream, format=form, dpi=160, facecolor="white", metadata={"Date": None} if form == "svg" else None
-        )
+    save(draw(stats, title), path)
 
 
 def draw(stats: Stats, title: str) -> Figure:
     """The figure itself: one row per emotion, the most frequent on top. Its coordinates are inches."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     emotions = stats.emotions
@@ -48,7 +38,7 @@ def draw(stats: Stats, title: str) -> Figure:
     )
     columns = (0.0, _NAME, _NAME + spoken, _NAME + spoken + heard)
     width, height = columns[-1] + _BARS, _HEAD + _ROW * len(emotions)
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none"}):
+    with styled():
         figure = Figure(figsize=(width + 2 * _MARGIN, height + 2 * _MARGIN))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-_MARGIN, width + _MARGIN), ylim=(height + _MARGIN, -_MARGIN))
@@ -59,22 +49,22 @@ def draw(stats: Stats, title: str) -> Figure:
             y = _HEAD + _ROW * (row + 0.5)
             if row % 2 == 0:
                 axes.fill_between((0, width), y - _ROW / 2, y + _ROW / 2, color="#f4f6f8", linewidth=0)
-            axes.text(0.08, y, name, color=_INK, va="center", weight="bold", size=9.5)
+            axes.text(0.08, y, name, color=INK, va="center", weight="bold", size=9.5)
             for x, words in zip(columns[1:3], (emotion.speaker, emotion.listener), strict=True):
-                axes.text(x, y, ", ".join(words), color=_INK, va="center", size=9.5)
+                axes.text(x, y, ", ".join(words), color=INK, va="center", size=9.5)
             length = (_BARS - 0.6) * emotion.share / longest
-            colour = _COLOURS[polarity(name) or "negative"]
+            colour = POLARITIES[polarity(name) or "negative"]
             axes.barh(y, length, left=columns[3], height=0.62 * _ROW, color=colour)
-            axes.text(columns[3] + length + 0.07, y, f"{emotion.share:.1%}", color=_PALE, va="center", size=8.5)
+            axes.text(columns[3] + length + 0.07, y, f"{emotion.share:.1%}", color=PALE, va="center", size=8.5)
     return figure
 
 
 def _header(axes: Any, stats: Stats, title: str, columns: tuple[float, ...], width: float) -> None:
-    axes.text(0, 0.1, title, color=_INK, va="center", size=14, weight="bold")
+    axes.text(0, 0.1, title, color=INK, va="center", size=14, weight="bold")
     counts = " · ".join(f"{name} {split.dialogues:,}" for name, split in stats.splits.items())
-    axes.text(0, 0.42, f"dialogues: {counts}", color=_PALE, va="center", size=9.5)
+    axes.text(0, 0.42, f"dialogues: {counts}", color=PALE, va="center", size=9.5)
     for x, kind in ((width - 1.75, "positive"), (width - 0.85, "negative")):
-        axes.text(x, 0.42, f"■ {kind}", color=_COLOURS[kind], va="center", size=9.5)
+        axes.text(x, 0.42, f"■ {kind}", color=POLARITIES[kind], va="center", size=9.5)
     for x, head in zip(columns, ("emotion", "speakers say", "listeners say", "share of dialogues"), strict=True):
-        axes.text(x or 0.08, _HEAD - 0.19, head, color=_PALE, va="center", size=9.5)
-    axes.plot((0, width), (_HEAD - 0.03, _HEAD - 0.03), color=_PALE, linewidth=0.8)
+        axes.text(x or 0.08, _HEAD - 0.19, head, color=PALE, va="center", size=9.5)
+    axes.plot((0, width), (_HEAD - 0.03, _HEAD - 0.03), color=PALE, linewidth=0.8)

@@ -5,51 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken.corpora.stats_plot import FORMATS
 from harken.curation.stats import CurationStats
 from harken.errors import HarkenError
-from harken.files import atomic
 from harken.labels import label
+from harken.pictures import INK, PALE, POLARITIES, picture_format, save, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_INK, _PALE = "#22303c", "#7b8794"
-_COLOURS = {"positive": "#e0a43a", "negative": "#4f7ea8", "intent": "#5b8c6a", "neutral": "#9aa5b1"}
+_COLOURS = POLARITIES | {"intent": "#5b8c6a", "neutral": "#9aa5b1"}
 
 
 def plot_last(stats: CurationStats, path: Path, title: str) -> None:
     """Draw the distribution into a PNG, SVG or PDF file, as the file's name says."""
-    form = path.suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise HarkenError(f"{path}: cannot draw '{path.suffix}' files; end the name in .{', .'.join(FORMATS)}")
+    picture_format(path)
     if not stats.last:
         raise HarkenError(f"{title} has no dialogue whose last utterance has a label, so there is nothing to draw")
-    with atomic(path, "wb") as stream:
-        draw(stats, title).savefig(
-            stream, format=form, dpi=160, facecolor="white", metadata={"Date": None} if form == "svg" else None
-        )
+    save(draw(stats, title), path)
 
 
 def draw(stats: CurationStats, title: str) -> Figure:
     """One bar a label, the most frequent first; colours tell polarities, intents and neutral apart."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     shares = stats.shares()
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "harken"}):
+    with styled():
         figure = Figure(figsize=(max(4.0, 1.2 + 0.27 * len(shares)), 3.9), layout="constrained")
         axes = figure.add_subplot()
         kinds = [label(name).polarity or label(name).kind for name in shares]
         axes.bar(range(len(shares)), list(shares.values()), color=[_COLOURS[kind] for kind in kinds], width=0.74)
         axes.set_xticks(range(len(shares)), list(shares), rotation=60, ha="right", rotation_mode="anchor", size=8.5)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        axes.tick_params(colors=_INK, length=0, labelsize=8.5)
-        axes.set_ylabel("share of the last utterances", color=_PALE, size=9)
-        axes.set_title(f"{title} (n = {sum(stats.last.values()):,})", color=_INK, size=11, loc="left", weight="bold")
+        axes.tick_params(colors=INK, length=0, labelsize=8.5)
+        axes.set_ylabel("share of the last utterances", color=PALE, size=9)
+        axes.set_title(f"{title} (n = {sum(stats.last.values()):,})", color=INK, size=11, loc="left", weight="bold")
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.margins(x=0.01)
         for kind in (kind for kind in _COLOURS if kind in kinds):
             axes.bar(0, 0, color=_COLOURS[kind], label=kind if kind in ("intent", "neutral") else f"{kind} emotion")
-        axes.legend(frameon=False, fontsize=8.5, labelcolor=_INK)
+        axes.legend(frameon=False, fontsize=8.5, labelcolor=INK)
     return figure

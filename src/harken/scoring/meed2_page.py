@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken.files import atomic
+from harken.pictures import GRID, INK, SERIES, save, styled
 from harken.scoring.meed2 import Cell, Steered, Weighted
 from harken.scoring.score import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_INK = "#22303c"
-_COLOURS = ("#e0a43a", "#4f7ea8", "#5b8c6a", "#b3523e", "#8a7fb0")
 
 
 def table_3(cells: Mapping[tuple[str, str], Cell]) -> str:
@@ -66,33 +63,23 @@ def draw(path: Path, title: str, shares: Mapping[str, Mapping[str, float]], rows
 
     Labels come in the order of the first series; those below 1 % in every series are left out.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     first = next(iter(shares.values()))
     names = [name for name in first if any(one[name] >= 0.01 for one in shares.values())]
     names.sort(key=lambda name: -first[name])
-    with mpl.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "none", "svg.hashsalt": "harken"}):
+    with styled():
         figure = Figure(figsize=(12, max(4.0, 0.26 * len(names) + 1.5)), layout="constrained")
         left, right = figure.subplots(1, 2)
         _bars(left, names, {series: [100 * one[name] for name in names] for series, one in shares.items()})
-        left.set_title("labels of replies, %", color=_INK, size=11, loc="left")
+        left.set_title("labels of replies, %", color=INK, size=11, loc="left")
         found = {"asked for": [row.asked for row in rows], "unasked": [row.unasked for row in rows]}
         spans = {name: [(score.low, score.high) for score in scores] for name, scores in found.items()}
         values = {name: [score.value for score in scores] for name, scores in found.items()}
         _bars(right, [row.intent for row in rows], values, spans)
-        right.set_title("intent found by the classifier, % of replies", color=_INK, size=11, loc="left")
-        figure.suptitle(title, color=_INK, weight="bold", x=0.01, ha="left")
-    with atomic(path, "wb") as stream:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(
-            stream,
-            format=path.suffix.removeprefix("."),
-            dpi=120,
-            facecolor="white",
-            bbox_inches="tight",
-            metadata=metadata,
-        )
+        right.set_title("intent found by the classifier, % of replies", color=INK, size=11, loc="left")
+        figure.suptitle(title, color=INK, weight="bold", x=0.01, ha="left")
+    save(figure, path)
 
 
 def _bars(
@@ -105,15 +92,15 @@ def _bars(
     height = 0.8 / max(1, len(series))
     for place, (name, values) in enumerate(series.items()):
         heights = [i + (place + 0.5) * height - 0.4 for i in range(len(names))]
-        axes.barh(heights, values, height=height, label=name, color=_COLOURS[place % len(_COLOURS)])
+        axes.barh(heights, values, height=height, label=name, color=SERIES[place % len(SERIES)])
         for at, (low, high) in zip(heights, (spans or {}).get(name, ()), strict=False):
             if low is not None and high is not None:
-                axes.plot((low, high), (at, at), color=_INK, linewidth=1)
+                axes.plot((low, high), (at, at), color=INK, linewidth=1)
     axes.set_yticks(range(len(names)), names)
-    axes.tick_params(colors=_INK, length=0, labelsize=9)
+    axes.tick_params(colors=INK, length=0, labelsize=9)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.grid(axis="x", color="#e3e7eb", linewidth=0.8)
+    axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(y=0.01)
     axes.invert_yaxis()
-    axes.legend(frameon=False, fontsize=9, labelcolor=_INK, loc="lower right")
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
