@@ -49,6 +49,15 @@ TABLE_5 = {
     "interpretation-difference": "interpretation, difference",
     "exploration-difference": "exploration, difference",
 }
+STEPS = {
+    ("t5-glove", "without-losses"): "exemplars, instead of none",
+    ("without-losses", "lempex"): "empathy losses besides",
+    ("lempex", "attention"): "attention over the exemplars, instead of their mean",
+    ("lempex", "lempex-gold"): "exemplars by the gold emotion, instead of the predicted one",
+}
+"""What each run has that another has not."""
+TOLD = {name: title for name, title in (TABLE_2 | TABLE_5).items() if name != PAPER_WORDS}
+WORTH = ("ppl-utterance", "bleu-1", "distinct-2-token", *(name for name in TABLE_5 if not name.endswith("-difference")))
 MOMENTS = {
     "hit:10902_conv:21804": "Table 4, terrified; Table 7, the last",
     "hit:310_conv:621": "Table 4, confident (an interview)",
@@ -122,6 +131,31 @@ def told(score: dict[str, Any] | None, differs: bool) -> str:
     return f"{score['value']:.2f}{'*' if differs else ''}{around}"
 
 
+def compared(folders: Sequence[Path], empathy: Path) -> dict[str, Any]:
+    """Every figure of each folder, tested against the first."""
+    options = ("--tokenize", "moel", "--empathy", str(empathy), "--metrics", ",".join(TOLD), "--json")
+    found: dict[str, Any] = json.loads(harken("compare", *map(str, folders), *options))
+    return found
+
+
+def steps(folders: dict[str, Path], empathy: Path) -> str:
+    """A row for each part of the model: how the figures change with it, with intervals."""
+    shown = {name: TOLD[name] for name in WORTH}
+    rows = []
+    for (before, after), title in STEPS.items():
+        if before in folders and after in folders:
+            changes = compared([folders[before], folders[after]], empathy)["systems"][1]["differences"]
+            by_name = {change["metric"]: change for change in changes}
+            rows.append([title, *(changed(by_name[name]) for name in shown)])
+    return table(["", *shown.values()], rows)
+
+
+def changed(change: dict[str, Any]) -> str:
+    """A difference with its interval, and a star where it is one."""
+    star = "*" if change["significant"] else ""
+    return f"{change['difference']:+.2f}{star} [{change['low']:+.2f}, {change['high']:+.2f}]"
+
+
 def examples(runs: Sequence[Path]) -> str:
     """What each run answers there."""
     replies = []
@@ -145,9 +179,7 @@ def main() -> None:
     for run in chosen.runs:
         keep(run)
     folders = [folder for folder, _ in answered]
-    shared = [*map(str, folders), "--tokenize", "moel", "--json", "--empathy", str(chosen.empathy)]
-    asked = ",".join(name for name in (*TABLE_2, *TABLE_5) if not name.startswith(("ppl", "bits")))
-    found = json.loads(harken("compare", *shared, "--metrics", asked))
+    found = compared(folders, chosen.empathy)
     for system, score in zip(found["systems"], (score for _, score in answered), strict=True):
         system["scores"].append(score)
     parts = [
@@ -159,6 +191,8 @@ def main() -> None:
         figures(TABLE_2, found["systems"]),
         "## Empathy of replies beside that of the responses (Table 5)",
         figures(TABLE_5, found["systems"]),
+        "## What each part is worth",
+        steps({folder.name: folder for folder in folders}, chosen.empathy),
         "## The paper's moments (Tables 4, 7 and 8)",
         examples(folders),
     ]
