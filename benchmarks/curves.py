@@ -58,7 +58,7 @@ def draw(path: Path, curves: Sequence[Curve]) -> None:
             if all(hit is not None for hit in curve.accuracy):
                 right.plot(curve.seen, curve.accuracy, **style)
         left.set_yscale("log")
-        _furnish(left, "perplexity on validation (utterance mean)", (30, 35, 40, 50, 60, 75))
+        _furnish(left, "perplexity on validation (utterance mean)", (28, 30, 32, 35, 40, 45, 50, 60, 75))
         _furnish(right, "emotion on validation, %", ())
     save(figure, path)
 
@@ -67,8 +67,10 @@ def _furnish(axes: Axes, title: str, ticks: Iterable[float]) -> None:
     axes.set_title(title, color=INK, size=11, loc="left", weight="bold")
     axes.set_xlabel("thousands of examples seen", color=PALE, size=9)
     if ticks:
+        reach = axes.get_ylim()
         axes.set_yticks(list(ticks), [f"{tick:g}" for tick in ticks])
         axes.set_yticks([], minor=True)
+        axes.set_ylim(reach)
     axes.tick_params(colors=INK, length=0, labelsize=8.5)
     axes.grid(color=GRID, linewidth=0.6)
     axes.spines[["top", "right", "left"]].set_visible(False)
