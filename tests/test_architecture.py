@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "harken"
 ORDER = (
-    "errors", "labels", "files", "label_files", "exemplar_files", "dialogue", "config", "runtime",
+    "errors", "labels", "files", "label_files", "exemplar_files", "pictures", "dialogue", "config", "runtime",
     "corpora", "text", "models", "training", "decoding", "classifiers", "curation", "retrieval",
     "listeners", "recipes", "scoring", "study", "serving", "cli",
 )  # fmt: skip
