@@ -26,7 +26,7 @@ class Curve:
     seen: tuple[float, ...]
     perplexity: tuple[float, ...]
     accuracy: tuple[float | None, ...]
-    """The first choice of emotion, in per cent; None for a model that reads none."""
+    """The first choice of emotion, in per cent; None where none is read."""
 
 
 def read_curve(folder: Path, name: str) -> Curve:
@@ -39,6 +39,16 @@ def read_curve(folder: Path, name: str) -> Curve:
         tuple(step * config["training"]["batch_size"] / 1000 for step in sorted(found)),
         tuple(found[step]["perplexity_utterance_mean"] for step in sorted(found)),
         tuple(None if (hit := found[step].get("emotion_top1")) is None else 100 * hit for step in sorted(found)),
+    )
+
+
+def gone_on(first: Curve, second: Curve) -> Curve:
+    """Two stages as one curve under the second's name; what the first knew of emotions is left out, for it was not taught."""
+    return Curve(
+        second.name,
+        (*first.seen, *(first.seen[-1] + seen for seen in second.seen)),
+        first.perplexity + second.perplexity,
+        (*(None for _ in first.seen), *second.accuracy),
     )
 
 
@@ -55,8 +65,9 @@ def draw(path: Path, curves: Sequence[Curve]) -> None:
             left.plot(curve.seen, curve.perplexity, **style)
             best = min(range(len(curve.seen)), key=curve.perplexity.__getitem__)
             left.plot(curve.seen[best], curve.perplexity[best], "o", color=colour, markersize=10, fillstyle="none")
-            if all(hit is not None for hit in curve.accuracy):
-                right.plot(curve.seen, curve.accuracy, **style)
+            known = [(seen, hit) for seen, hit in zip(curve.seen, curve.accuracy, strict=True) if hit is not None]
+            if known:
+                right.plot(*zip(*known, strict=True), **style)
         left.set_yscale("log")
         _furnish(left, "perplexity on validation (utterance mean)", (28, 30, 32, 35, 40, 45, 50, 60, 75))
         _furnish(right, "emotion on validation, %", ())

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks import markdown
 from benchmarks.__main__ import commit
-from benchmarks.curves import draw, read_curve
+from benchmarks.curves import draw, gone_on, read_curve
 from benchmarks.reproduce import FIRST, PROTOCOLS
 from benchmarks.results_labels import labels_table, rankers_table
 from harken.files import atomic, write_json, write_json_lines
@@ -179,7 +179,13 @@ def learnt(found: list[Result]) -> str:
     """How the runs learnt, as a picture; nothing for none."""
     if not found:
         return ""
-    draw(KEPT / CURVES, [read_curve(KEPT / f"{result.protocol}-{result.name}", result.name) for result in found])
+    curves = []
+    for result in found:
+        curve = read_curve(KEPT / f"{result.protocol}-{result.name}", result.name)
+        if result.name in FIRST:
+            curve = gone_on(read_curve(KEPT / f"{result.protocol}-{FIRST[result.name]}", ""), curve)
+        curves.append(curve)
+    draw(KEPT / CURVES, curves)
     return f"![Validation perplexity and emotion accuracy over the examples seen](results/{CURVES})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.curves import Curve, draw, read_curve
+from benchmarks.curves import Curve, draw, gone_on, read_curve
 
 
 def write_run(folder: Path, batch_size: int, lines: list[dict[str, object]]) -> Path:
@@ -34,6 +34,12 @@ def test_validations_over_examples_the_last_of_a_step_counts(tmp_path: Path) -> 
 def test_accuracy_is_told_in_per_cent(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 16, [valid(1000, 45.0, emotion_top1=0.375)])
     assert read_curve(folder, "mime").accuracy == (37.5,)
+
+
+def test_a_second_stage_goes_on_where_the_first_ended() -> None:
+    first = Curve("house-first", (10.0, 20.0), (60.0, 40.0), (3.0, 3.1))
+    second = Curve("house", (5.0,), (30.0,), (42.0,))
+    assert gone_on(first, second) == Curve("house", (10.0, 20.0, 25.0), (60.0, 40.0, 30.0), (None, None, 42.0))
 
 
 def test_drawn_with_the_names_and_the_same_bytes_each_time(tmp_path: Path) -> None:
