@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,12 +74,12 @@ def draw(path: Path, curves: Sequence[Curve]) -> None:
     save(figure, path)
 
 
-def _furnish(axes: Axes, title: str, ticks: Iterable[float]) -> None:
+def _furnish(axes: Axes, title: str, ticks: Sequence[float]) -> None:
     axes.set_title(title, color=INK, size=11, loc="left", weight="bold")
     axes.set_xlabel("thousands of examples seen", color=PALE, size=9)
     if ticks:
         reach = axes.get_ylim()
-        axes.set_yticks(list(ticks), [f"{tick:g}" for tick in ticks])
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_yticks([], minor=True)
         axes.set_ylim(reach)
     axes.tick_params(colors=INK, length=0, labelsize=8.5)
