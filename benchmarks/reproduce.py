@@ -5,7 +5,8 @@
 
 Runs lie in runs/PROTOCOL/NAME. *published* builds the vocabulary on all splits, as the releases do; *honest* on training
 text. Since nothing but the list of words differs, an honest run starts from the weights of the published one, learns
-the unknown word and goes on until the validation stops it. Two of these may run side by side on different names.
+the unknown word and goes on until the validation stops it; house and EmpDG go on from a first stage in both. Two of
+these may run side by side on different names.
 """
 
 from __future__ import annotations
@@ -17,8 +18,21 @@ from collections.abc import Iterable
 from pathlib import Path
 
 RUNS = Path("runs")
-SHORT = ("training.warmup=4000", "training.max_steps=6000", "training.validate_from=0", "training.validate_every=2000")
-"""What ablations are trained with, and the full model that they are compared with: a third of the steps, for all the same."""
+SHORT = ("training.warmup=2000", "training.max_steps=4000", "training.validate_from=0", "training.validate_every=2000")
+"""What ablations are trained with, and the full model that they are compared with: a fifth of the steps, for all the same."""
+GOING_ON = (
+    "training.schedule=constant",
+    "training.learning_rate=0.0004",
+    "training.warmup=100",
+    "training.max_steps=2000",
+    "training.validate_from=0",
+    "training.validate_every=1000",
+)
+"""How a run goes on from a trained one: at the rate that Noam's schedule has come down to."""
+LAYERS = ("network.encoder_layers=2", "network.decoder_layers=2")
+"""EmpDG goes on from the Transformer, so it has the Transformer's layers."""
+GAME = ("training.critic_steps=500", "training.game_steps=1000")
+"""A fifth of the release's game, which takes hours."""
 NAMES: dict[str, tuple[str, ...]] = {
     "transformer": (),
     "multi-tr": (),
@@ -26,7 +40,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mime": (),
     "house-first": (),
     "house": (),
-    "empdg": (),
+    "empdg": (*LAYERS, *GOING_ON, "training.max_steps=4000", *GAME),
     "mime-full": SHORT,
     "mime-without-mimicry": ("network.mimicry=false", *SHORT),
     "mime-without-grouping": ("network.mimicry=false", "network.grouping=false", *SHORT),
@@ -37,17 +51,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 PROTOCOLS = {"published": ("text.source=all",), "honest": ()}
 BOTH = ("transformer", "multi-tr", "moel", "mime", "house", "empdg")
 """The runs of the honest protocol; ablations are of the published one."""
-GOING_ON = (
-    "training.schedule=constant",
-    "training.learning_rate=0.0004",
-    "training.warmup=100",
-    "training.max_steps=4000",
-    "training.validate_from=0",
-    "training.validate_every=1000",
-)
-"""How an honest run goes on from a published one: at the rate that Noam's schedule has come down to."""
-FIRST = {"house": "house-first"}
-"""Second stages, and the first that they go on from, in both protocols."""
+FIRST = {"house": "house-first", "empdg": "transformer"}
+"""Second stages, and the published run that they go on from, in both protocols."""
 
 
 def plan() -> list[str]:
