@@ -340,7 +340,7 @@ def test_fine_tuning_starts_from_an_earlier_run(tmp_path: Path) -> None:
         torch.testing.assert_close(new.generator.output.bias[here], old.generator.output.bias[there])
     before, after = read_weights(first / "weights.safetensors", "transformer"), new.generator.state_dict()
     torch.testing.assert_close(after["encoder.project.weight"], before["encoder.project.weight"])
-    assert "new: emotion.weight" in (second / "log.jsonl").read_text()
+    assert 'words, new: emotion"' in (second / "log.jsonl").read_text()
     wider = config("food", start_from=str(first), network={"d_model": 20})
     with pytest.raises(HarkenError, match="built otherwise"):
         train(wider, tmp_path / "third")

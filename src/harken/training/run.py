@@ -168,7 +168,7 @@ def transfer(generator: Generator, vocabulary: Vocabulary, earlier: Path) -> str
     if problems:
         raise HarkenError(f"{earlier}: cannot be started from, its {config.model} is built otherwise ({problems[0]})")
     fresh = generator.load_state_dict(weights, strict=False).missing_keys
-    new = f", new: {', '.join(fresh)}" if fresh else ""
+    new = f", new: {', '.join(dict.fromkeys(name.partition('.')[0] for name in fresh))}" if fresh else ""
     return f"started from {earlier}: {len(weights)} tensors, {len(pairs):,} of {len(vocabulary):,} words{new}"
 
 
