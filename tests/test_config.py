@@ -33,6 +33,8 @@ class Sample:
     def problems(self) -> Iterator[str]:
         if self.top_k is not None and not 1 <= self.top_k <= 32:
             yield f"top_k = {self.top_k} must lie in 1..32, or be null to use every listener"
+        if self.n_heads > 8 and self.variant == "paper":
+            yield f"n_heads = {self.n_heads} must not be above 8 for variant = paper"
 
 
 def test_every_mistake_is_named_at_once() -> None:
@@ -56,6 +58,17 @@ def test_every_mistake_is_named_at_once() -> None:
 def test_a_class_checks_its_own_values() -> None:
     with pytest.raises(HarkenError, match=r"top_k = 40 must lie in 1\.\.32"):
         build(Sample, {"corpus": "x", "top_k": 40})
+
+
+def test_a_wrong_type_does_not_hide_what_else_is_wrong() -> None:
+    with pytest.raises(HarkenError) as caught:
+        build(Sample, {"corpus": "x", "top_k": 40, "size": [1], "n_heads": 9, "variant": "papr"})
+    mistakes = str(caught.value).splitlines()[1:]
+    assert [mistake.split()[0] for mistake in mistakes] == [
+        "variant",
+        "size",
+        "top_k",
+    ]  # n_heads is judged with a variant
 
 
 def test_a_file_with_overrides(tmp_path: Path) -> None:

@@ -109,21 +109,17 @@ def _dataclass(cls: type, values: Mapping[str, Any], prefix: str, mistakes: list
     for key in values:
         if key not in fields:
             mistakes.append(f"unknown key '{prefix}{key}'{did_you_mean(str(key), fields)}")
-    arguments: dict[str, Any] = {}
-    clean = True
-    for name, field in fields.items():
-        if name in values:
-            arguments[name] = _convert(values[name], hints[name], prefix + name, mistakes)
-            clean = clean and arguments[name] is not _WRONG
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            mistakes.append(f"key '{prefix}{name}' is missing")
-            clean = False
-    if not clean:
+    given = {name: _convert(values[name], hints[name], prefix + name, mistakes) for name in fields if name in values}
+    wrong = [name for name, value in given.items() if value is _WRONG]
+    required = [name for name, field in fields.items() if field.default is field.default_factory]  # both are MISSING
+    mistakes.extend(f"key '{prefix}{name}' is missing" for name in required if name not in given)
+    if any(given.get(name, _WRONG) is _WRONG for name in required):
         return _WRONG
-    result = cls(**arguments)
-    if hasattr(result, "problems"):
-        mistakes.extend(prefix + problem for problem in result.problems())
-    return result
+    result = cls(**{name: value for name, value in given.items() if name not in wrong})
+    if hasattr(result, "problems"):  # what is wrong stands at its default here; a problem that names it is none
+        noted = (problem for problem in result.problems() if not any(name in problem for name in wrong))
+        mistakes.extend(prefix + problem for problem in noted)
+    return _WRONG if wrong else result
 
 
 def _convert(value: Any, hint: Any, name: str, mistakes: list[str]) -> Any:
