@@ -403,12 +403,14 @@ def test_a_reply_file_is_resumed_where_it_stopped(tmp_path: Path, monkeypatch: p
 @pytest.mark.usefixtures("corpora")
 def test_a_generator_listens(tmp_path: Path) -> None:
     learnt = {"max_steps": 150, "validate_every": 150, "learning_rate": 0.02}
-    train(config(network={"smoothing": 0.0}, training=learnt), tmp_path / "run")
+    train(config(network={"smoothing": 0.0}, training=learnt, text={"history": 1}), tmp_path / "run")
     listener = GeneratorListener.load(tmp_path / "run")
-    reply = listener.reply([Turn("speaker", "It was rainy today.")])
+    asked = Turn("speaker", "It was rainy today.")
+    reply = listener.reply([asked])
     assert reply.text == "So rainy! I hear you."
     assert reply.emotion == "sad"
-    assert reply.alternatives
+    again = listener.reply([asked, Turn("listener", "so rainy, I hear you"), asked])  # it reads the last turn alone
+    assert again.text == reply.alternatives[0]
     assert listener.reply([Turn("speaker", "   ")]).text
     with pytest.raises(HarkenError, match="ends with a turn of the speaker"):
         listener.reply([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -91,3 +92,13 @@ def last_words(conversation: Sequence[Turn]) -> str:
     if not conversation or conversation[-1].role != "speaker":
         raise HarkenError("a listener answers a conversation that ends with a turn of the speaker")
     return conversation[-1].text.strip()
+
+
+def as_heard(text: str) -> str:
+    """What an ear keeps of a text: its words, without case and punctuation."""
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def said_before(conversation: Sequence[Turn]) -> frozenset[str]:
+    """What the listener has said so far, as heard; good listeners do not say it again."""
+    return frozenset(as_heard(turn.text) for turn in conversation if turn.role == "listener")

@@ -25,7 +25,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from harken.dialogue import Turn
 from harken.labels import BY_NAME
-from harken.listeners.base import Exemplar, Reply, last_words
+from harken.listeners.base import Exemplar, Reply, as_heard, last_words, said_before
 from harken.listeners.pool import FEELINGS, GLAD, SORRY, Pool, moment_vector, stems, substance, thread_vector
 from harken.text.encoder import SentenceEncoder
 
@@ -145,7 +145,8 @@ class BuiltInListener:
         terms = self._terms(rows, thread, moment, last, feelings, conversation)
         total = np.sum(list(terms.values()), axis=0)
         ranked = np.argsort(-total, kind="stable").tolist()
-        order = [place for place in ranked if not self._was_said(rows[place], conversation)] or ranked
+        used = said_before(conversation)
+        order = [place for place in ranked if as_heard(self.pool.entries[rows[place]].answered) not in used] or ranked
         chosen, *others = order[:6]
         return Reply(
             text=self.pool.entries[rows[chosen]].answered,
@@ -243,11 +244,6 @@ class BuiltInListener:
             ],
             dtype=np.float32,
         )
-
-    def _was_said(self, row: int, conversation: Sequence[Turn]) -> bool:
-        """Whether this listener has said that before in this conversation."""
-        answered = self.pool.entries[row].answered
-        return any(turn.role == "listener" and turn.text == answered for turn in conversation)
 
     def _exemplar(self, row: int, score: float) -> Exemplar:
         entry = self.pool.entries[row]

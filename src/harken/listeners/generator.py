@@ -11,7 +11,7 @@ from pathlib import Path
 from harken.decoding.replies import answer, asked_label
 from harken.decoding.search import DecodingConfig
 from harken.dialogue import Dialogue, Example, Turn
-from harken.listeners.base import Exemplar, Reply, last_words
+from harken.listeners.base import Exemplar, Reply, as_heard, last_words, said_before
 from harken.listeners.live import live_annotations
 from harken.text.batches import NO_LABEL, encode_example
 from harken.text.vocabulary import Words
@@ -53,16 +53,21 @@ class GeneratorListener:
         return other
 
     def reply(self, conversation: Sequence[Turn]) -> Reply:
-        """Answer the last turn of `conversation`, which is the speaker's."""
+        """Answer the last turn of `conversation`, which is the speaker's; what was said before is not said again.
+
+        Where the beam has nothing else, it is.
+        """
         last_words(conversation)
         text, vocabulary = self.run.config.text, self.run.vocabulary
         example = self.annotate(asked_for(conversation, text.history))
         row = replace(encode_example(example, vocabulary, text), asked=self.asked)
         [found] = answer(self.run.generator, vocabulary, [row], self.decoding)
         shown = [tidy(said) for said in found.texts] if isinstance(vocabulary, Words) else found.texts
-        others = tuple(dict.fromkeys(said for said in shown[1:] if said != shown[0]))
+        used = said_before(conversation)
+        fresh = [said for said in shown if as_heard(said) not in used] or shown[:1]
+        others = tuple(dict.fromkeys(said for said in fresh[1:] if said != fresh[0]))
         guided = tuple(Exemplar("index", "", said, None, None, score) for said, score in example.exemplars)
-        return Reply(shown[0], found.emotion, found.intent, exemplars=guided, alternatives=others)
+        return Reply(fresh[0], found.emotion, found.intent, exemplars=guided, alternatives=others)
 
 
 def asked_for(conversation: Sequence[Turn], history: int | None) -> Example:

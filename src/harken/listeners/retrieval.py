@@ -9,7 +9,7 @@ from typing import Any
 
 from harken.decoding.replies import write_resumable
 from harken.dialogue import Turn
-from harken.listeners.base import Exemplar, Reply, last_words
+from harken.listeners.base import Exemplar, Reply, as_heard, last_words, said_before
 from harken.retrieval import rankers
 from harken.retrieval.config import read_config
 from harken.retrieval.exemplars import Finder
@@ -38,9 +38,9 @@ class RetrievalListener:
         """Answer the last turn of `conversation`, which is the speaker's; what was said before is not said again."""
         last_words(conversation)
         said = tuple(turn.text for turn in conversation)
-        used = {turn.text for turn in conversation if turn.role == "listener"}
+        used = said_before(conversation)
         found = self.finder.live(said, _SHOWN + len(used), emotions="none")
-        fresh = [one for one in found.exemplars if one.text not in used][:_SHOWN] or found.exemplars[:1]
+        fresh = [one for one in found.exemplars if as_heard(one.text) not in used][:_SHOWN] or found.exemplars[:1]
         return Reply(
             fresh[0].text,
             emotion=found.emotion,
