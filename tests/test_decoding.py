@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import pytest
 import torch
@@ -154,6 +155,44 @@ def test_diverse_beam_by_hand() -> None:
     assert far[0].score == pytest.approx(math.log(0.36), abs=1e-4), "a kept score is the plain log-probability"
 
 
+class Informed(Table):
+    """A table that also knows how likely a whole reply is when nothing was heard."""
+
+    alone: ClassVar = {
+        (B, C, EOS): 0.5,
+        (A, A, EOS): 0.01,
+        (A, B, EOS): 0.2,
+        (A, EOS): 0.2,
+        (B, EOS): 0.09,
+        (A, A): 0.3,
+    }
+
+    def nll(self, batch: Batch, state: State) -> Tensor:
+        assert batch.context.tolist() == [[CLS]] * len(batch)
+        said = [tuple(row[~pad].tolist()) for row, pad in zip(batch.target, batch.target_pad, strict=True)]
+        return torch.tensor([[-math.log(self.alone.get(tokens, 1.0))] for tokens in said])
+
+
+@pytest.mark.parametrize("length_norm", [0.0, 1.0])
+def test_mutual_information_by_hand(length_norm: float) -> None:
+    """ln p(T | S) - ln p(T) / 2: b c has ln (0.36 / √0.5) = -0.675, a a has ln (0.24 / √0.01) = 0.875, and a a wins."""
+    config = DecodingConfig(beam=9, length_norm=length_norm, mutual=0.5)
+    for found in decode(Informed(GARDEN), contexts([A], [B, C]), config):
+        assert found == sorted(found, key=lambda one: -one.score)
+        scores = dict(zip(words(found), (one.score for one in found), strict=True))
+        assert words(found)[0] == "a a"
+        assert scores["a a"] == pytest.approx(0.8755 / 3**length_norm, abs=1e-4)
+        assert scores["b c"] == pytest.approx(-0.6751 / 3**length_norm, abs=1e-4)
+
+
+def test_a_reply_cut_off_has_no_end_to_pay_for() -> None:
+    """a a, cut off: ln 0.7 - ln 0.3 / 2 = 0.245."""
+    rows: Rows = {(): {A: 1.0}, (A,): {A: 0.7, B: 0.3}}
+    [found] = decode(Informed(rows), contexts([A]), DecodingConfig(beam=2, max_length=2, length_norm=0, mutual=0.5))
+    scores = dict(zip(words(found), (one.score for one in found), strict=True))
+    assert scores["a a"] == pytest.approx(0.2453, abs=1e-4)
+
+
 def test_drawing_by_hand() -> None:
     """P = .5, .3, .2: the quantiles .49, .51, .81 are a, b, c; top 2 leaves .625, .375; a nucleus of .6 needs two."""
     logits = torch.tensor([[0.5, 0.3, 0.2]]).log().expand(3, 3)
@@ -201,9 +240,10 @@ def test_specials_are_never_said() -> None:
 
 def test_all_mistakes_of_a_config_at_once() -> None:
     with pytest.raises(HarkenError) as caught:
-        configs.build(DecodingConfig, {"beam": 5, "groups": 2, "temperature": 0, "top_k": 3, "bean": 1})
+        configs.build(DecodingConfig, {"beam": 5, "groups": 2, "temperature": 0, "top_k": 3, "bean": 1, "mutual": 2})
     message = str(caught.value)
     assert "multiple of groups" in message
     assert "temperature" in message
     assert "sampling" in message
+    assert "mutual = 2.0 must lie in 0..1" in message
     assert "'bean'; did you mean 'beam'?" in message

@@ -138,7 +138,9 @@ def test_padding_never_matters(generator: Generator, batch: Batch) -> None:
     ]
 
 
-@pytest.mark.parametrize("settings", [{}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True, "top_k": 9}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"beam": 4}, {"beam": 4, "groups": 2, "mutual": 0.5}, {"sample": True, "top_k": 9}]
+)
 def test_the_same_reply_whatever_the_batch(generator: Generator, batch: Batch, settings: Mapping[str, Any]) -> None:
     config = DecodingConfig(max_length=8, no_repeat=2, **settings)
     together = decode(generator, batch, config)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from harken.decoding.constraints import LEAST, constrain, log_total, top
+from harken.decoding.mutual import unheard
 from harken.models.contract import Generator, State
 from harken.text.batches import Batch
 from harken.text.vocabulary import EOS, SOS
@@ -39,6 +40,8 @@ class DecodingConfig:
     seed: int = 13
     length_norm: float = 1.0
     """A beam ranks finished hypotheses by log-probability / length ** length_norm; 0 ranks by probability."""
+    mutual: float = 0.0
+    """A beam takes off this share of a hypothesis's log-probability without the context (mutual.py); 0 takes nothing."""
     no_repeat: int = 0
     """Never write an n-gram of this many tokens twice; 0 allows it."""
     min_length: int = 1
@@ -60,6 +63,10 @@ class DecodingConfig:
             yield f"top_k = {self.top_k} must be at least 1, or null for all tokens"
         if self.top_p is not None and not 0 < self.top_p <= 1:
             yield f"top_p = {self.top_p} must lie in 0..1, or be null for all tokens"
+        if not 0 <= self.mutual < 1:
+            yield f"mutual = {self.mutual} must lie in 0..1, below 1"
+        if self.mutual and self.beam == 1:
+            yield f"mutual = {self.mutual} ranks the hypotheses of a beam; set beam above 1"
         if self.sample and self.beam > 1:
             yield f"sample draws one reply; set beam = {self.beam} to 1"
         if not self.sample and (self.top_k is not None or self.top_p is not None):
@@ -87,9 +94,26 @@ def decode(
 def decode_state(generator: Generator, state: State, batch: Batch, config: DecodingConfig) -> list[list[Hypothesis]]:
     """As `decode`, from contexts already read."""
     if config.beam > 1:
-        return _Beam(generator, state, config).run()
+        found = _Beam(generator, state, config).run()
+        return _informative(generator, state, batch, found, config) if config.mutual else found
     draws = _draws(batch, config) if config.sample else None
     return [[hypothesis] for hypothesis in _walk(generator, state, config, draws)]
+
+
+def _informative(
+    generator: Generator, state: State, batch: Batch, found: list[list[Hypothesis]], config: DecodingConfig
+) -> list[list[Hypothesis]]:
+    """The hypotheses by log p(T | S) - λ log p(T), over length ** length_norm, best first."""
+    rows = [(row, one) for row, hypotheses in enumerate(found) for one in hypotheses]
+    scored = [
+        [*one.tokens, EOS] if len(one.tokens) < config.max_length else one.tokens for _, one in rows
+    ]  # or cut off
+    alone = unheard(generator, state, batch, [row for row, _ in rows], scored)
+    ranked: list[list[Hypothesis]] = [[] for _ in found]
+    for (row, one), tokens, likely in zip(rows, scored, alone, strict=True):
+        owed = config.mutual * likely / len(tokens) ** config.length_norm
+        ranked[row].append(Hypothesis(one.tokens, one.score - owed))
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in ranked]
 
 
 def _walk(generator: Generator, state: State, config: DecodingConfig, draws: Tensor | None) -> list[Hypothesis]:
