@@ -27,6 +27,8 @@ class Curve:
     perplexity: tuple[float, ...]
     accuracy: tuple[float | None, ...]
     """The first choice of emotion, in per cent; None where none is read."""
+    kept: int
+    """Which of them had the best likelihood, so that its weights were kept."""
 
 
 def read_curve(folder: Path, name: str) -> Curve:
@@ -34,26 +36,34 @@ def read_curve(folder: Path, name: str) -> Curve:
     config = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
     lines = map(json.loads, (folder / "log.jsonl").read_text(encoding="utf-8").splitlines())
     found: dict[int, dict[str, Any]] = {line["step"]: line["valid"] for line in lines if "valid" in line}
+    steps = sorted(found)
     return Curve(
         name,
-        tuple(step * config["training"]["batch_size"] / 1000 for step in sorted(found)),
-        tuple(found[step]["perplexity_utterance_mean"] for step in sorted(found)),
-        tuple(None if (hit := found[step].get("emotion_top1")) is None else 100 * hit for step in sorted(found)),
+        tuple(step * config["training"]["batch_size"] / 1000 for step in steps),
+        tuple(found[step]["perplexity_utterance_mean"] for step in steps),
+        tuple(None if (hit := found[step].get("emotion_top1")) is None else 100 * hit for step in steps),
+        min(range(len(steps)), key=lambda place: found[steps[place]]["perplexity"]),
     )
 
 
 def gone_on(first: Curve, second: Curve) -> Curve:
-    """Two stages as one curve under the second's name; what the first knew of emotions is left out, for it was not taught."""
+    """Two stages as one curve under the second's name, which begins with the weights the first has kept.
+
+    What the first knew of emotions is left out, for it was not taught.
+    """
+    until = first.kept + 1
+    begun = first.seen[first.kept]
     return Curve(
         second.name,
-        (*first.seen, *(first.seen[-1] + seen for seen in second.seen)),
-        first.perplexity + second.perplexity,
-        (*(None for _ in first.seen), *second.accuracy),
+        (*first.seen[:until], *(begun + seen for seen in second.seen)),
+        (*first.perplexity[:until], *second.perplexity),
+        (*(None for _ in first.seen[:until]), *second.accuracy),
+        until + second.kept,
     )
 
 
 def draw(path: Path, curves: Sequence[Curve]) -> None:
-    """Perplexity on the left, accuracy on the right; a ring around the best validation of each run."""
+    """Perplexity on the left, accuracy on the right; a ring around the validation whose weights were kept."""
     from matplotlib.figure import Figure
 
     with styled():
@@ -63,8 +73,8 @@ def draw(path: Path, curves: Sequence[Curve]) -> None:
             colour, mark = SERIES[place % len(SERIES)], _MARKS[place % len(_MARKS)]
             style = {"color": colour, "marker": mark, "markersize": 4, "linewidth": 1.4, "label": curve.name}
             left.plot(curve.seen, curve.perplexity, **style)
-            best = min(range(len(curve.seen)), key=curve.perplexity.__getitem__)
-            left.plot(curve.seen[best], curve.perplexity[best], "o", color=colour, markersize=10, fillstyle="none")
+            best = curve.seen[curve.kept], curve.perplexity[curve.kept]
+            left.plot(*best, "o", color=colour, markersize=10, fillstyle="none")
             known = [(seen, hit) for seen, hit in zip(curve.seen, curve.accuracy, strict=True) if hit is not None]
             if known:
                 right.plot(*zip(*known, strict=True), **style)

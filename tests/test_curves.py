@@ -15,8 +15,8 @@ def write_run(folder: Path, batch_size: int, lines: list[dict[str, object]]) -> 
     return folder
 
 
-def valid(step: int, perplexity: float, **more: float) -> dict[str, object]:
-    return {"step": step, "valid": {"perplexity_utterance_mean": perplexity, **more}}
+def valid(step: int, mean: float, **more: float) -> dict[str, object]:
+    return {"step": step, "valid": {"perplexity": mean + 6, "perplexity_utterance_mean": mean, **more}}
 
 
 def test_validations_over_examples_the_last_of_a_step_counts(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_validations_over_examples_the_last_of_a_step_counts(tmp_path: Path) -> 
         valid(500, 59.0),
     ]
     curve = read_curve(write_run(tmp_path / "run", 64, lines), "house")
-    assert curve == Curve("house", (32.0, 64.0), (59.0, 45.0), (None, None))
+    assert curve == Curve("house", (32.0, 64.0), (59.0, 45.0), (None, None), 1)
 
 
 def test_accuracy_is_told_in_per_cent(tmp_path: Path) -> None:
@@ -36,14 +36,19 @@ def test_accuracy_is_told_in_per_cent(tmp_path: Path) -> None:
     assert read_curve(folder, "mime").accuracy == (37.5,)
 
 
-def test_a_second_stage_goes_on_where_the_first_ended() -> None:
-    first = Curve("house-first", (10.0, 20.0), (60.0, 40.0), (3.0, 3.1))
-    second = Curve("house", (5.0,), (30.0,), (42.0,))
-    assert gone_on(first, second) == Curve("house", (10.0, 20.0, 25.0), (60.0, 40.0, 30.0), (None, None, 42.0))
+def test_what_was_kept_had_the_best_likelihood_not_the_best_mean(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", 16, [valid(1000, 45.0, perplexity=50.0), valid(2000, 44.0, perplexity=51.0)])
+    assert read_curve(folder, "mime").kept == 0
+
+
+def test_a_second_stage_goes_on_from_what_the_first_kept() -> None:
+    first = Curve("house-first", (10.0, 20.0, 30.0), (60.0, 40.0, 41.0), (3.0, 3.1, 3.2), 1)
+    second = Curve("house", (5.0,), (30.0,), (42.0,), 0)
+    assert gone_on(first, second) == Curve("house", (10.0, 20.0, 25.0), (60.0, 40.0, 30.0), (None, None, 42.0), 2)
 
 
 def test_drawn_with_the_names_and_the_same_bytes_each_time(tmp_path: Path) -> None:
-    curves = [Curve("house", (32.0, 64.0), (60.0, 45.0), (37.0, 42.0)), Curve("plain", (16.0,), (50.0,), (None,))]
+    curves = [Curve("house", (32.0, 64.0), (60.0, 45.0), (37.0, 42.0), 1), Curve("plain", (16.0,), (50.0,), (None,), 0)]
     for name in ("one.svg", "two.svg"):
         draw(tmp_path / name, curves)
     picture = (tmp_path / "one.svg").read_text(encoding="utf-8")
