@@ -47,8 +47,12 @@ TITLES = (
     "parameters, M",
     "steps",
     "hours",
-    "published PPL / accuracy",
 )
+BESIDE = {
+    "published": "published PPL / accuracy",
+    "honest": "the published run in these words, utterance mean / token",
+}
+"""What stands beside the runs of a protocol."""
 STYLE = (
     "<style>svg{background:#fff;font:13px sans-serif}text{fill:#222}.tick{fill:#666}.mid{text-anchor:middle}"
     ".positive{fill:#1b7f4d}.negative{fill:#b3402e}.leader{stroke:#bbb}</style>"
@@ -80,6 +84,9 @@ def measure(run: Path) -> None:
             harken("score", str(replies), "--metrics", METRICS, "--tokenize", "moel", "--bootstrap", "0", "--json")
         )
         scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
+    twin = run.parent.with_name("published") / run.name
+    if run.parent.name == "honest" and twin.exists():
+        scores["twin"] = in_words_of(run, twin)
     keep(run)
     if run.name in FIRST:
         keep(run.parent.with_name("published") / FIRST[run.name])
@@ -91,6 +98,15 @@ def measure(run: Path) -> None:
             picture.write(
                 drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ').replace(">", f">{STYLE}", 1)
             )
+
+
+def in_words_of(run: Path, other: Path) -> dict[str, float]:
+    """Perplexities of another run in the vocabulary of this one: only so do the two compare."""
+    found = other / f"likelihoods-test-in-{run.parent.name}.jsonl"
+    if not found.exists():
+        harken("reply", str(other), "--split", "test", "--likelihoods", "--vocabulary", str(run), "--out", str(found))
+    told = json.loads(harken("score", str(found), "--metrics", "ppl-utterance,ppl-token", "--bootstrap", "0", "--json"))
+    return {score["metric"]: score["value"] for score in told["scores"]}
 
 
 def kept(run: Path) -> Path:
@@ -149,8 +165,16 @@ def published(name: str) -> str:
     return "" if ppl is None else f"{ppl:.2f} / {told.get('emotion-top1', '–')}"
 
 
+def beside(result: Result) -> str:
+    """The figures a run has to be read beside."""
+    if result.protocol == "published":
+        return published(result.name)
+    twin = result.scores.get("twin")
+    return f"{twin['ppl-utterance']:.2f} / {twin['ppl-token']:.2f}" if twin else ""
+
+
 def table(found: list[Result]) -> str:
-    """A row for each run; nothing for none."""
+    """A row for each run of a protocol; nothing for none."""
     rows = []
     for result in found:
         test, metrics = result.metrics["test"], result.metrics
@@ -169,10 +193,10 @@ def table(found: list[Result]) -> str:
             f"{metrics['parameters'] / 1e6:.2f}",
             f"{metrics['best_step']:,} of {metrics['steps']:,}",
             f"{metrics['seconds'] / 3600:.1f}",
-            published(result.name) if result.protocol == "published" else "",
+            beside(result),
         ]
         rows.append(row)
-    return markdown.table(TITLES, rows)
+    return markdown.table((*TITLES, BESIDE[found[0].protocol]), rows) if rows else ""
 
 
 def learnt(found: list[Result]) -> str:

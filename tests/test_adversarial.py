@@ -108,9 +108,23 @@ def test_the_emotional_critic_hears_emotion_words_only() -> None:
     model = generator()
     conversation = listen(model, batch_of([SAD], [], [NO, SAD]))
     assert len(conversation.gold.pad) == 2, "one example has no feedback"
-    torch.testing.assert_close(conversation.emotional.vectors[0], model.embedding(torch.tensor([CLS, SAD])))
-    torch.testing.assert_close(conversation.context.vectors[0], model.embedding(torch.tensor([CLS, THE, SAD, DOG])))
+    torch.testing.assert_close(conversation.emotional.vectors[0], model.heard(torch.tensor([CLS, SAD])))
+    torch.testing.assert_close(conversation.context.vectors[0], model.heard(torch.tensor([CLS, THE, SAD, DOG])))
     assert not conversation.gold.vectors.requires_grad
+
+
+def test_critics_hear_no_lengths_of_the_table() -> None:
+    """However long training makes the words, critics hear them one long in the mean."""
+    model, batch = generator(), batch_of([SAD])
+    every = torch.ones(len(batch), dtype=torch.bool)
+    with torch.no_grad():
+        before = listen(model, batch).gold.vectors
+        model.embedding.weight.mul_(7)
+        lengths = model.heard(torch.arange(len(WORDS))).norm(dim=1)
+        _, soft = model.play(batch, every)
+    torch.testing.assert_close(listen(model, batch).gold.vectors, before)
+    assert lengths.mean().item() == pytest.approx(1.0)
+    assert soft.norm(dim=-1).max() <= lengths.max() + 1e-5, "a mean of words is no longer than the longest"
 
 
 def test_soft_and_hard_responses_get_one_score() -> None:
@@ -118,7 +132,7 @@ def test_soft_and_hard_responses_get_one_score() -> None:
     conversation = listen(model, batch_of([SAD]))
     around = critic.around(conversation.context, conversation.feedback)
     one_hot = torch.nn.functional.one_hot(torch.tensor([[OH, NO, EOS]]), len(WORDS)).float()
-    soft = one_hot @ model.embedding.weight * 4  # sqrt(16)
+    soft = one_hot @ model.heard(torch.arange(len(WORDS)))
     torch.testing.assert_close(critic(Heard(soft, conversation.gold.pad), around), critic(conversation.gold, around))
 
 

@@ -11,8 +11,9 @@ score: high for what a person wrote. The semantic critic reads the whole context
     x^              between()          (B, T, D)   a point between both
     R               penalty()          (B,)        (|gradient of D at x^| - 1)²
 
-The critics read the words by the generator's own vectors and leave these as they are: so they need no table of their own,
-and the generator cannot please them by moving its own.
+The critics read the words by the generator's own vectors, brought to a common length, and leave these as they are: so they need
+no table of their own, and the generator cannot please them by moving its own. A critic that reads distances of L is at
+rest with a slope of 1 + L / 2λ; the authors' penalty of λ = 0.1 is a light one, and only short vectors keep the slope small.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def listen(generator: Empdg, batch: Batch) -> Conversation:
         (batch.context.gather(1, places), pad),
         (batch.feedback, batch.feedback_pad),
     )
-    return Conversation(*(Heard(generator.embedding(ids[there]), mask[there]) for ids, mask in texts))
+    return Conversation(*(Heard(generator.heard(ids[there]), mask[there]) for ids, mask in texts))
 
 
 def distance(gold: Tensor, soft: Tensor) -> Tensor:

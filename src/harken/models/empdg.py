@@ -11,7 +11,7 @@ words of the context. Two critics (critics.py) then play against it (training/ad
     M           state.memory              (B, S+S', D) both, one after the other
     O           hidden()                  (B, T, D)    the decoder's states
     P(w)        pointer.py                (B, T, V)    words of the vocabulary and of the context
-    Y~          play()                    (B, T, D)    the response in soft tokens: sum of P(w) · vector of w
+    Y~          play()                    (B, T, D)    the response in soft tokens: sum of P(w) · vector of w, as heard()
 
 What the paper leaves open: soft tokens follow the gold words so far, as in training by likelihood; the smoothed part
 of the loss lets the vocabulary alone speak, which leaves out only what copying gives the words of the context.
@@ -20,7 +20,6 @@ Where we differ from the release: the pointer has queries and keys of its own, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,6 +138,17 @@ class Empdg(Transformer):
         kept[:, 0] = True
         return to_front(kept)
 
+    def heard(self, ids: Tensor) -> Tensor:
+        """Words as the critics hear them, (…) -> (…, D): without a gradient, their vectors one long in the mean.
+
+        How steep a critic becomes goes with the distances between what it hears.
+        """
+        return nn.functional.embedding(ids, self.embedding.weight.detach()) * self._unit()
+
+    def _unit(self) -> Tensor:
+        lengths: Tensor = torch.linalg.vector_norm(self.embedding.weight.detach(), dim=1)
+        return lengths.mean().reciprocal()
+
     def encode(self, batch: Batch, *, oracle: bool = False) -> EmpdgState:
         """Read the contexts twice."""
         embedded = self.context_embeddings(batch)  # C
@@ -195,7 +205,6 @@ class Empdg(Transformer):
         gold, others, means = word_terms(hidden[real], self.output, batch.target[real], table, both[real])
         log_p = mixed(gold, copied(copying.attention, batch.context, batch.target)[real], log_keep, log_copy)  # P(w)
         expected = means.new_zeros(*both[heard].shape, table.shape[1]).masked_scatter(both[heard].unsqueeze(-1), means)
-        vectors = self.embedding(batch.context[heard]).detach()  # (H, S, D)
         theirs = Copying(*(part[heard] for part in copying))
-        soft = soft_tokens(expected * math.sqrt(table.shape[1]), vectors, theirs)  # Y~; the embeddings' own scale
+        soft = soft_tokens(expected * self._unit(), self.heard(batch.context[heard]), theirs)  # Y~
         return Written(log_p, log_keep + others, soft)
