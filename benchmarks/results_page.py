@@ -80,10 +80,7 @@ def measure(run: Path) -> None:
         replies = run / f"replies-test-{name.replace(' ', '')}.jsonl"
         if not replies.exists():
             harken("reply", str(run), "--split", "test", *options, "--out", str(replies))
-        found = json.loads(
-            harken("score", str(replies), "--metrics", METRICS, "--tokenize", "moel", "--bootstrap", "0", "--json")
-        )
-        scores[name] = {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
+        scores[name] = scored(replies, METRICS, "--tokenize", "moel")
     twin = run.parent.with_name("published") / run.name
     if run.parent.name == "honest" and twin.exists():
         scores["twin"] = in_words_of(run, twin)
@@ -105,8 +102,13 @@ def in_words_of(run: Path, other: Path) -> dict[str, float]:
     found = other / f"likelihoods-test-in-{run.parent.name}.jsonl"
     if not found.exists():
         harken("reply", str(other), "--split", "test", "--likelihoods", "--vocabulary", str(run), "--out", str(found))
-    told = json.loads(harken("score", str(found), "--metrics", "ppl-utterance,ppl-token", "--bootstrap", "0", "--json"))
-    return {score["metric"]: score["value"] for score in told["scores"]}
+    return scored(found, "ppl-utterance,ppl-token")
+
+
+def scored(file: Path, metrics: str, *options: str) -> dict[str, float]:
+    """The figures of a reply or likelihood file by metric, and how many examples it has."""
+    found = json.loads(harken("score", str(file), "--metrics", metrics, *options, "--bootstrap", "0", "--json"))
+    return {score["metric"]: score["value"] for score in found["scores"]} | {"n": found["n"]}
 
 
 def kept(run: Path) -> Path:

@@ -105,9 +105,8 @@ def _informative(
 ) -> list[list[Hypothesis]]:
     """The hypotheses by log p(T | S) - λ log p(T), over length ** length_norm, best first."""
     rows = [(row, one) for row, hypotheses in enumerate(found) for one in hypotheses]
-    scored = [
-        [*one.tokens, EOS] if len(one.tokens) < config.max_length else one.tokens for _, one in rows
-    ]  # or cut off
+    # What reached max_length was cut off, so it has no end to pay for.
+    scored = [[*one.tokens, EOS] if len(one.tokens) < config.max_length else one.tokens for _, one in rows]
     alone = unheard(generator, state, batch, [row for row, _ in rows], scored)
     ranked: list[list[Hypothesis]] = [[] for _ in found]
     for (row, one), tokens, likely in zip(rows, scored, alone, strict=True):
